@@ -15,6 +15,12 @@
  *   exact eager KERNEL_US KERNELS LAUNCH_US FIRST_US EACH_US REQUESTS
  *     a request each EACH_US: so many kernels, a launch each LAUNCH_US and a third more in each second request, one wait at the
  *     end; prints what each took, in us
+ *   exact ahead KERNEL_US KERNELS LAUNCH_US FIRST_US BIG_US STEPS
+ *     steps: so many kernels, a launch each LAUNCH_US, then one of BIG_US; each step waits for the end of the one before it, as a
+ *     server of a language model does; prints what each took, in us
+ *   exact serves KERNEL_US KERNELS LAUNCH_US FIRST_US BIG_US STEPS THINK_US
+ *     steps: so many kernels, a launch each LAUNCH_US, then one of BIG_US and a third as many short ones; one wait for all of it,
+ *     one in its midst for the step before, and THINK_US until the next step; prints what each took, in us
  *   exact both KERNEL_US KERNELS GAP_US FIRST_US EACH_US REQUESTS LOW_KERNEL_US LOW_UNTIL_US
  *     high, on a stream of priority -1, beside a thread that does what low does on another stream of the same context;
  *     prints what high prints, then what low prints
@@ -235,6 +241,61 @@ static int eager(uint64_t kernel_us, uint64_t kernels, uint64_t launch_us, uint6
     return 0;
 }
 
+static int ahead(uint64_t kernel_us, uint64_t kernels, uint64_t launch_us, uint64_t first_us, uint64_t big_us, uint64_t steps)
+{
+    P events[2];
+
+    OK(create_event(&events[0], 2));
+    OK(create_event(&events[1], 2));
+    sleep_us(first_us - now_us());
+    for (uint64_t i = 0; i < steps; i++) {
+        uint64_t begin = now_us();
+
+        for (uint64_t k = 0; k < kernels; k++) {
+            burn(kernel_us);
+            sleep_us(launch_us);
+        }
+        burn(big_us);
+        OK(record(events[i % 2], g_stream));
+        if (i)
+            OK(sync_event(events[(i - 1) % 2]));
+        printf("%" PRIu64 "\n", now_us() - begin);
+    }
+    OK(sync_stream(g_stream));
+    check(g_done_ns != steps * (kernels * kernel_us + big_us) * 1000, "what was computed");
+    return 0;
+}
+
+static int serves(uint64_t kernel_us, uint64_t kernels, uint64_t launch_us, uint64_t first_us, uint64_t big_us, uint64_t steps,
+                  uint64_t think_us)
+{
+    P event;
+
+    OK(create_event(&event, 2));
+    sleep_us(first_us - now_us());
+    for (uint64_t i = 0; i < steps; i++) {
+        uint64_t begin = now_us();
+
+        sleep_us(think_us);
+        for (uint64_t k = 0; k < kernels; k++) {
+            burn(kernel_us);
+            sleep_us(launch_us);
+        }
+        if (i)
+            OK(sync_event(event));
+        burn(big_us);
+        for (uint64_t k = 0; k < kernels / 3; k++) {
+            sleep_us(launch_us);
+            burn(kernel_us);
+        }
+        OK(record(event, g_stream));
+        OK(sync_stream(g_stream));
+        printf("%" PRIu64 "\n", now_us() - begin);
+    }
+    check(g_done_ns != steps * ((kernels + kernels / 3) * kernel_us + big_us) * 1000, "what was computed");
+    return 0;
+}
+
 /* One kernel, then a wait, at whose end the program has joined. */
 static void begin(uint64_t kernel_us)
 {
@@ -323,5 +384,9 @@ int main(int argc, char **argv)
         return each(number[0], number[1]);
     if (strcmp(argv[1], "bad") == 0)
         return bad(argv[2], number[1], number[2], number[3], ctx);
+    if (strcmp(argv[1], "serves") == 0)
+        return serves(number[0], number[1], number[2], number[3], number[4], number[5], number[6]);
+    if (strcmp(argv[1], "ahead") == 0)
+        return ahead(number[0], number[1], number[2], number[3], number[4], number[5]);
     return (strcmp(argv[1], "eager") == 0 ? eager : high)(number[0], number[1], number[2], number[3], number[4], number[5]);
 }

@@ -183,6 +183,9 @@ JOB = (120, 10, 0, 20030, 21000, 4)
 # A framework that launches sixty kernels of 10 us in 2.4 ms, or in 3.2; beside it kernels of 100 us, always some.
 EAGER_LOW, EAGER = (100, 290000), (10, 60, 40, 20030, 6000, 45)
 
+SLOW = (20, 60, 100, 20030, 8000, 35)
+GATHER = ("--tune=gather=1",)
+
 # name: function, its arguments, what must come out: numbers, or two between which they lie
 CASES = {
     # The slice of 2048 us that the other program is in ends at some time.
@@ -238,6 +241,19 @@ CASES = {
     # The device switches to the other program in pauses of the launches.
     "eager": (pair, dict(level=3, low=EAGER_LOW, high=EAGER, world=SWITCH, of_low=UNGATED, how="eager"),
               {"latency": (2400, 3300), "switches": (600, 900), "kernels": (1550, 1750)}),
+    # A framework that launches sixty kernels of 20 us in 6 ms, or in 8. They gather while the other program computes, after some
+    # steps that teach how many may; the urgent program waits 0.5 ms longer at most.
+    "gathers": (pair, dict(level=3, low=(100, 300000), high=SLOW, world=SWITCH, how="eager", xserver=GATHER),
+                {"latency": (6000, 8480), "kernels": (1000, 1250)}),
+    "gathers2": (pair, dict(level=2, low=(100, 300000), high=SLOW, world=SWITCH, how="eager", xserver=GATHER),
+                 {"latency": (6000, 8480), "kernels": (1100, 1400)}),
+    "gathers_not": (pair, dict(level=3, low=(100, 300000), high=SLOW, world=SWITCH, how="eager"),
+                    {"latency": (6000, 8480), "kernels": (500, 650)}),
+    # A server's steps of 1658 us, of which the device needs 678. The other program has 0.94 ms of each but for a change of 100 us to
+    # and fro: some 700 kernels in all.
+    "serves": (pair, dict(level=3, low=(100, 160000), high=(3, 20, 12, 20030, 600, 80, 800), world=SWITCH, how="serves",
+                           xserver=GATHER),
+               {"latency": (1650, 1900), "kernels": (650, 800)}),
     # 2000 us, and at most a quarter and a kernel more: 6 us of each are taken for the way of a mark, which is no way here.
     "in_flight": (alone, dict(level=1, low=(100, 24000)), {"in_flight_us": (2000, 2600), "took_us": (9800, 10300)}),
     "in_flight_1000": (alone, dict(level=1, low=(100, 24000), XSCHED_TUNE="inflight-us=1000"), {"in_flight_us": (900, 1350)}),

@@ -4,7 +4,7 @@
 run.py PROGRAM SHIM FOLDER_OF_THE_FAKE XSERVER SEEDS STEPS [FIRST_SEED [MODE,...]]
 
 With a library's name instead of the folder, programs run on a GPU. seq_gpu is for that, and runs on the fake as well: it need not call
-every row, and its kernels must have been confined where lanes are used. MODE: app, local, lanes or xserver; all of them where none is named. Seeds go in batches. Each runs plainly and in one mode: XQueues that nobody schedules; a policy in the process, where kernels stay
+every row, and its kernels must have been confined where lanes are used. MODE: app, local, lanes, xserver or gathers; all of them where none is named. Seeds go in batches. Each runs plainly and in one mode: XQueues that nobody schedules; a policy in the process, where kernels stay
 or change between lanes and the whole device all the time; and, two batches at a time, under an xserver where one program is held for the other. The digests of each seed must be
 equal (results, order on each stream, memory), and nothing may be said in the log but that something stalled. The last lines count the API calls
 and the rows of the table that were called.
@@ -91,11 +91,12 @@ class Runner:
             self.uncalled = uncalled if self.uncalled is None else self.uncalled & uncalled
 
 
-def under_xserver(runner, pairs, xserver):
-    """Two at a time: the one with the higher priority holds the other."""
+def under_xserver(runner, pairs, xserver, gathers):
+    """Two at a time: the one with the higher priority holds the other. gathers: its commands gather meanwhile, at level 2."""
+    options, env = (["--tune=gather=2"], {"XSCHED_AUTO_XQUEUE_LEVEL": "2"}) if gathers else ([], {})
     with tempfile.TemporaryDirectory() as folder:
         socket = os.path.join(folder, "xs.sock")
-        daemon = subprocess.Popen([xserver, "--no-http", "--socket", socket, "HPF"], env=clean(),
+        daemon = subprocess.Popen([xserver, "--no-http", "--socket", socket, *options, "HPF"], env=clean(),
                                   stderr=subprocess.DEVNULL)
         try:
             while not os.path.exists(socket) and daemon.poll() is None:
@@ -103,15 +104,16 @@ def under_xserver(runner, pairs, xserver):
             for pair in pairs:
                 with ThreadPoolExecutor(2) as two:
                     for i, (first, count) in enumerate(pair):
-                        two.submit(runner.batch, first, count, f"xserver, priority {i}",
-                                   {"XSCHED_SOCKET": socket, "XSCHED_PRIORITY": str(i)})
+                        two.submit(runner.batch, first, count, f"xserver, priority {i}{', gathers' if gathers else ''}",
+                                   {"XSCHED_SOCKET": socket, "XSCHED_PRIORITY": str(i), **env})
         finally:
             daemon.terminate()
             daemon.wait()
 
 
 EXTRA = {"app": APP, "local": LOCAL, "lanes": LANES}
-TURNS = ["local", "app", "xserver", "xserver", "lanes", "app", "lanes", "app"]
+SERVED = ("xserver", "gathers")
+TURNS = ["local", "app", "xserver", "xserver", "lanes", "gathers", "gathers", "app"]
 
 
 def main(program, shim, fake, xserver, seeds, steps, first="1", modes=None):
@@ -123,13 +125,14 @@ def main(program, shim, fake, xserver, seeds, steps, first="1", modes=None):
     turns = modes.split(",") if modes else TURNS
     batches = [(i, min(BATCH, first + seeds - i)) for i in range(first, first + seeds, BATCH)]
     batches = [(turns[i % len(turns)], b) for i, b in enumerate(batches)]
-    held = [b for mode, b in batches if mode == "xserver"]
     with ThreadPoolExecutor(12 if runner.gpu else 4 * os.cpu_count()) as pool:     # a stall is a second's sleep
         for mode, (start, count) in batches:
-            if mode != "xserver":
+            if mode not in SERVED:
                 pool.submit(runner.batch, start, count, mode, EXTRA[mode])
-    if held:
-        under_xserver(runner, [held[i:i + 2] for i in range(0, len(held), 2)], xserver)
+    for served in SERVED:
+        held = [b for mode, b in batches if mode == served]
+        if held:
+            under_xserver(runner, [held[i:i + 2] for i in range(0, len(held), 2)], xserver, served == "gathers")
     for line in runner.bad[:20]:
         print(line)
     uncalled = runner.uncalled or set()
