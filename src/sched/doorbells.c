@@ -9,6 +9,11 @@
  * nothing. */
 #include "sched/internal.h"
 
+static void store_armed(struct xs_sched_queue *q)
+{
+    atomic_store(&q->server->armed, q->armed | (q->tells_waits ? XS_ARMED_WAITS : 0));
+}
+
 void xs_queue_arm(struct xs_sched_queue *q, uint32_t armed)
 {
     if (q->armed == armed)
@@ -20,7 +25,7 @@ void xs_queue_arm(struct xs_sched_queue *q, uint32_t armed)
         return;
     /* seq_cst, and a fence before what the caller reads next: pairs with the process, which
      * counts entered (or completed) and then loads armed */
-    atomic_store(&q->server->armed, armed | (q->tells_waits ? XS_ARMED_WAITS : 0));
+    store_armed(q);
     atomic_thread_fence(memory_order_seq_cst);
 }
 
@@ -29,7 +34,7 @@ void xs_queue_tell_waits(struct xs_sched_queue *q, bool on)
     if (q->tells_waits == on || !q->server)
         return;
     q->tells_waits = on;
-    atomic_store(&q->server->armed, q->armed | (on ? XS_ARMED_WAITS : 0));
+    store_armed(q);
 }
 
 static bool mixed(const struct xs_entity *e)

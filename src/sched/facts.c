@@ -75,9 +75,8 @@ bool xs_queue_read(struct xs_sched_queue *q, uint64_t now_ns)
     q->sleepers = atomic_load(&c->waiters);   /* seq_cst: as entered */
     returned = XS_MIN(XS_MAX(returned, completed), entered);
     moved = entered != q->entered || completed != q->completed;
-    if (XS_UNLIKELY(q->tells_waits)) {
+    if (XS_UNLIKELY(q->tells_waits))
         xs_gather_read(q, entered, moved);
-    }
     if (completed != q->completed && q->entity->now.chosen)
         q->entity->view->progress_ns = now_ns;
     if (moved)

@@ -4,8 +4,8 @@
  * on. The program opens the gate so early that the work is done when it waits for it, as steps.c has learnt. A moment before
  * that the others leave the device, and they stay away until that wait ends.
  *
- * A stream takes some hundred commands behind a gate. Where a step has more, the program opens the gate when it is full,
- * and those behind it gather once that work is done. */
+ * A stream takes some hundred commands behind a gate. Where a step has more, the program opens the gate when the stream is
+ * full. The device does that work, and then further commands gather. */
 #include "sched/internal.h"
 #include "sched/stage.h"
 
@@ -142,7 +142,7 @@ static void hold(struct xs_entity *e)
     g->gathered = true;
     g->drains = false;
     g->closes = true;
-    g->awaited = g->left = false;
+    g->awaited = g->others_left = false;
     tell(e, left(e), g->plan.off_at > came(e) ? (uint32_t)(g->plan.off_at - came(e)) : 0);
 }
 
@@ -213,11 +213,14 @@ static bool follow(struct xs_sched *s, struct xs_entity *e, bool on, uint64_t no
     if (on && !g->steps)
         g->steps = xs_pages_alloc(s->pages, sizeof(*g->steps));
     on = on && g->steps;
+    if (on || g->follows)
+        EACH_QUEUE(q, e)          /* also to those that came since */
+            xs_queue_tell_waits(q, on);
     if (on == g->follows)
         return on;
     g->follows = on;
-    EACH_QUEUE(q, e)
-        xs_queue_tell_waits(q, on);
+    release(e);
+    g->phase = XS_GATHER_OFF;
     if (g->steps)
         xs_steps_broke(g->steps);
     g->ended = g->entered;
@@ -243,8 +246,8 @@ static void end_step(struct xs_sched *s, struct xs_entity *e, uint64_t now_ns)
     g->passed = g->last ? 0 : XS_MIN(g->passed + 1, PASSED_MOST);
     if (g->passed && g->passed < PASSED_MOST)
         return;
-    /* Where a thread waits that submits nothing, the program goes on meanwhile: how long that thread waits says little of
-     * what the program loses. */
+    /* A helper thread waits, and the program goes on meanwhile. The length of that wait says little of what the program
+     * loses. */
     if (g->helper)
         xs_steps_broke(g->steps);
     else
@@ -273,10 +276,10 @@ static void look_leave(struct xs_entity *e, uint64_t now_ns)
 {
     struct xs_gather *g = &e->gather;
 
-    if (g->phase == XS_GATHER_HOLDS && !g->left &&
+    if (g->phase == XS_GATHER_HOLDS && !g->others_left &&
         (now_ns >= g->off_ns || (g->plan.off_at && came(e) >= g->plan.off_at))) {
         g->phase = XS_GATHER_LEAVE;
-        g->left = true;
+        g->others_left = true;
         g->off_ns = UINT64_MAX;
         g->back_ns = now_ns + 4 * XS_STEP_LEAD_NS;
     } else if (xs_entity_keeps_others_off(e) && now_ns >= g->back_ns) {
@@ -293,10 +296,8 @@ static void follow_entity(struct xs_sched *s, struct xs_view *v, struct xs_entit
 
     if (others_have_work(v, e))
         g->others_ns = now_ns;
-    if (!follow(s, e, g->others_ns && now_ns < g->others_ns + OTHERS_NS && may_gather(s, v, e), now_ns)) {
-        release(e);
+    if (!follow(s, e, g->others_ns && now_ns < g->others_ns + OTHERS_NS && may_gather(s, v, e), now_ns))
         return;
-    }
     g->expired |= g->until_ns && now_ns >= g->until_ns;
     if (xs_entity_gathers(e) && (any_opened(e) || g->awaited || g->expired))
         opened(e, now_ns);
@@ -319,7 +320,7 @@ void xs_gather_facts(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
         struct xs_entity *e = xs_entity_of(v->entities[i]);
 
         follow_entity(s, v, e, now_ns);
-        v->some_gather |= e->gather.follows || xs_entity_gathers(e);
+        v->some_gather |= e->gather.follows;
     }
 }
 

@@ -73,6 +73,7 @@ static void view_reset(struct xs_view *v)
     v->stands_since_ns = v->stood_ns = 0;
     v->contended = v->stalled = false;
     v->dirty = v->resettle = true;
+    v->some_gather = true;                         /* of entities that come from another view, too */
     xs_view_reset_stakes(v);
     while (!xs_list_empty(&v->pending))
         xs_list_remove(v->pending.next);

@@ -98,7 +98,7 @@ struct xs_gather {
     bool gathered;                                 /* commands of this step did */
     bool closes;                                   /* its words close with this decision */
     bool awaited;                                  /* a thread waits for commands that came meanwhile */
-    bool left;                                     /* the others left the device for this opening, or were to */
+    bool others_left;                              /* ... the device for this opening, or were to */
     bool expired;                                  /* it took too long: no further command of this step gathers */
     bool drains;                                   /* its gathered commands run; further ones may gather after that */
     bool asked;                                    /* its owner knows that gates would be of use */

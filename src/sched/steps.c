@@ -122,7 +122,6 @@ static void learn_gathered(struct xs_step_kind *k, const struct xs_step *step, b
 }
 
 /* Steps that gather, against one by itself between two of them: whatever else changes does so more slowly. */
-
 static void compare(struct xs_step_kind *k, const struct xs_step *step)
 {
     uint64_t took = step->ns;

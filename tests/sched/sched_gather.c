@@ -290,6 +290,59 @@ static void a_more_important_one_comes(void **state)
     world_free(&g_w[HIGH]);
 }
 
+/* Another policy while they gather: the word opens, and opens no more by the program. */
+static void another_policy(const char *name)
+{
+    begin("HPF", true);
+    gathers_now();
+    xs_sched_set_policy(g_s, xs_policy_by_name(name));
+    g_now += 10 * US;
+    step();
+    assert_int_equal(atomic_load(&word()->gathers_to), 0);
+    assert_false(atomic_load(&word()->armed) & XS_ARMED_WAITS);
+    for (unsigned i = 0; i < 400 && !world_open(&g_w[HIGH], 0); i++) {
+        g_now += MS;
+        step();
+    }
+    assert_true(world_open(&g_w[HIGH], 0));
+    end();
+}
+
+static void the_policy_changes(void **state)
+{
+    (void)state;
+    another_policy("UP");
+    another_policy("HHPF");
+}
+
+/* The others are off to see a step by itself, and another user's program comes, beside which nothing gathers: they come back. */
+static void alone_and_then_not(void **state)
+{
+    struct proc other;
+    unsigned i = 0;
+
+    (void)state;
+    begin("HPF", true);
+    do { /* until the others stay off behind the end of a step, longer than any linger */
+        g_now += 500 * US;
+        one_step(100, 10 * US, XS_WAITED_LAST);
+        for (unsigned k = 0; k < 15; k++) {
+            g_now += 100 * US;
+            step();
+        }
+    } while (world_open(&g_w[LOW], 0) && ++i < 50);
+    assert_in_range(i, 0, 40);
+    other = world_join_as(g_s, (struct xs_sched_process_info){.id = 3, .user = 5});
+    world_queue(&other, 0, WORLD_DEVICE, -5, g_now);
+    for (i = 0; i < 40; i++) {
+        g_now += 100 * US;
+        step();
+    }
+    assert_true(world_open(&g_w[LOW], 0));
+    end();
+    world_free(&other);
+}
+
 /* Nothing gathers: without gates of its own or of the others, where a helper thread waits, where programs have turns. */
 static void where_it_does_not(void **state)
 {
@@ -316,6 +369,7 @@ int main(void)
         cmocka_unit_test(a_wait_opens),      cmocka_unit_test(a_wait_before_the_word_closed),
         cmocka_unit_test(time_opens),        cmocka_unit_test(the_others_come_back),
         cmocka_unit_test(a_more_important_one_comes), cmocka_unit_test(where_it_does_not),
+        cmocka_unit_test(the_policy_changes), cmocka_unit_test(alone_and_then_not),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
