@@ -91,7 +91,7 @@
     if (r == XS_API_NOT_READY && w.queue) {                                                       \
         if (!xs_api_captured(rt->hal, ON(on), PER_THREAD_##streams))                              \
             xsched_priv_end_near(w.queue);                                                        \
-        if (XS_UNLIKELY(xs_api_intra() || xs_api_follows()))                                      \
+        if (XS_UNLIKELY(xs_api_waits_matter()))                                                   \
             xsched_priv_polled(w.queue, w.began);                                                 \
     }
 

@@ -13,10 +13,11 @@ static inline bool xs_api_intra(void)
     return XS_API_LENDS && atomic_load_explicit(&xsched_priv_intra, memory_order_relaxed) != 0; /* a hint */
 }
 
-/** Whether a scheduler follows which calls wait for which commands. */
-static inline bool xs_api_follows(void)
+/** Whether it matters to a scheduler which calls wait for which commands: it may suspend single streams, or follows the
+ *  waits of this process. */
+static inline bool xs_api_waits_matter(void)
 {
-    return atomic_load_explicit(&xsched_priv_follows, memory_order_relaxed) != 0; /* a hint */
+    return xs_api_intra() || atomic_load_explicit(&xsched_priv_follows, memory_order_relaxed) != 0; /* a hint */
 }
 
 /** After such an error the device runs nothing of the context any more: commands in flight never complete.

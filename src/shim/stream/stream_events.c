@@ -75,7 +75,7 @@ bool xs_api_event_wait(const void *event, struct xs_event_mark *ret)
 {
     struct xs_queue *q;
 
-    if (XS_LIKELY(!xs_api_intra() && !xs_api_follows()) || !xs_event_find(event, ret))
+    if (XS_LIKELY(!xs_api_waits_matter()) || !xs_event_find(event, ret))
         return false;
     q = ret->queue;
     xsched_priv_wait_begin_for(q, ret->number);
@@ -94,6 +94,6 @@ void xs_api_event_busy(const void *event)
 {
     struct xs_event_mark m;
 
-    if (XS_UNLIKELY(xs_api_intra() || xs_api_follows()) && xs_event_find(event, &m))
+    if (XS_UNLIKELY(xs_api_waits_matter()) && xs_event_find(event, &m))
         xsched_priv_polled(m.queue, m.number);
 }

@@ -15,7 +15,7 @@ void xs_api_event_noted(const void *event, struct xs_event_mark m);
 /** Whether it matters where the program records events: who waits for whom, or which streams wait for the host. */
 static inline bool xs_api_event_matters(void)
 {
-    return XS_UNLIKELY(xs_api_intra()) || XS_UNLIKELY(xs_api_follows()) ||
+    return XS_UNLIKELY(xs_api_waits_matter()) ||
            XS_UNLIKELY(atomic_load_explicit(&xsched_priv_awaiting, memory_order_relaxed) != 0); /* a hint */
 }
 
