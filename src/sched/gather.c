@@ -103,7 +103,7 @@ static void begin_step(struct xs_entity *e, uint64_t now_ns)
     struct xs_gather *g = &e->gather;
 
     g->step_entered = g->ended = XS_MAX(g->ended, g->step_entered);
-    g->seen_entered = g->entered;
+    g->seen_entered = g->helper ? g->step_entered : g->entered;
     g->step_waited_ns = g->seen_waited_ns = g->waited_ns;
     g->step_ns = now_ns;
     g->first_ns = g->entered > g->step_entered ? now_ns : 0;
@@ -224,6 +224,7 @@ static bool follow(struct xs_sched *s, struct xs_entity *e, bool on, uint64_t no
     if (g->steps)
         xs_steps_broke(g->steps);
     g->ended = g->entered;
+    g->before_ns = 0;
     begin_step(e, now_ns);
     return on;
 }
@@ -235,7 +236,8 @@ static void end_step(struct xs_sched *s, struct xs_entity *e, uint64_t now_ns)
     struct xs_step step = {.commands = (uint32_t)XS_MIN(g->ended - g->step_entered, (uint64_t)UINT32_MAX / 2),
                            .gap_ns = first_ns - XS_MIN(g->step_ns, first_ns), .ns = now_ns - first_ns,
                            .waited_ns = g->waited_ns - g->step_waited_ns, .gathered = g->gathered,
-                           .alone = g->phase == XS_GATHER_ALONE};
+                           .period_ns = g->before_ns ? first_ns - XS_MIN(g->before_ns, first_ns) : 0,
+                           .alone = g->phase == XS_GATHER_ALONE, .helper = g->helper};
 
     g->seen_waited_ns = g->waited_ns;
     if (g->ended <= g->step_entered) { /* a wait for what was complete */
@@ -246,14 +248,10 @@ static void end_step(struct xs_sched *s, struct xs_entity *e, uint64_t now_ns)
     g->passed = g->last ? 0 : XS_MIN(g->passed + 1, PASSED_MOST);
     if (g->passed && g->passed < PASSED_MOST)
         return;
-    /* A helper thread waits, and the program goes on meanwhile. The length of that wait says little of what the program
-     * loses. */
-    if (g->helper)
-        xs_steps_broke(g->steps);
-    else
-        xs_steps_ended(g->steps, &step);
+    xs_steps_ended(g->steps, &step);
     release(e);
     g->phase = XS_GATHER_OFF;
+    g->before_ns = first_ns;
     begin_step(e, now_ns);
     if (!g->asked && s->ops.on_gather && (g->plan.to || xs_steps_any(g->steps))) {
         g->asked = true;

@@ -84,6 +84,7 @@ struct xs_gather {
     uint64_t seen_entered;                         /* ... as the scheduler saw that */
     uint64_t seen_waited_ns;                       /* ... as it looked last */
     uint64_t step_ns, first_ns;                    /* then; its first command, 0: none came */
+    uint64_t before_ns;                            /* the first command of the step before; 0: not known */
     uint64_t until_ns;                             /* they gather until then at most; 0: none came */
     uint64_t off_ns;                               /* the others leave then; UINT64_MAX: at no time */
     uint64_t back_ns;                              /* ... and come back then if no command has come */

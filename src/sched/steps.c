@@ -20,6 +20,8 @@
 #define PAIRS      16u            /* comparisons whose average counts */
 #define LOSS       20             /* in 1/1024: so much longer a step may take */
 #define CLIP       200
+#define PAIRS_FEW  4u             /* ... if they say that much */
+#define LOSS_MUCH  80
 
 static struct xs_step_kind *kind_of(struct xs_steps *s, uint64_t key)
 {
@@ -35,6 +37,9 @@ static struct xs_step_kind *kind_of(struct xs_steps *s, uint64_t key)
     }
     memset(oldest, 0, sizeof(*oldest));
     oldest->key = key;
+    for (size_t i = 0; i < 2; i++)
+        if (s->last[i].kind == oldest)
+            s->last[i].kind = NULL;
     return oldest;
 }
 
@@ -121,17 +126,27 @@ static void learn_gathered(struct xs_step_kind *k, const struct xs_step *step, b
         more(k);
 }
 
-/* Steps that gather, against one by itself between two of them: whatever else changes does so more slowly. */
-static void compare(struct xs_step_kind *k, const struct xs_step *step)
+/* Its steps take so much longer. */
+static void fewer(struct xs_step_kind *k, uint64_t by_ns)
 {
-    uint64_t took = step->ns;
+    uint32_t by = XS_MAX(commands_in(k, by_ns), k->to / 4);
+
+    k->late_once = true;
+    k->to -= XS_MIN(by, k->to);
+    if (k->to < worth(k))
+        rest(k);
+}
+
+/* Steps that gather, against one by itself between two of them: whatever else changes does so more slowly. */
+static void compare(struct xs_step_kind *k, uint64_t took, bool alone, bool gathered)
+{
     int64_t loss;
 
-    if (step->alone) {
+    if (alone) {
         k->alone_took = k->gathered_took ? took : 0;
         return;
     }
-    if (!step->gathered)
+    if (!gathered)
         return;
     if (k->alone_took) {
         uint64_t both = (took + k->gathered_took) / 2;
@@ -143,14 +158,11 @@ static void compare(struct xs_step_kind *k, const struct xs_step *step)
         k->alone_took = 0;
     }
     k->gathered_took = took;
-    if (k->pairs < PAIRS || k->loss <= LOSS)
+    if (k->loss <= LOSS || (k->pairs < PAIRS && (k->pairs < PAIRS_FEW || k->loss <= LOSS_MUCH)))
         return;
+    fewer(k, took / 1024 * (uint64_t)k->loss);
     k->pairs = 0;
     k->loss = 0;
-    if (k->to / 4 * 3 < worth(k))
-        rest(k);
-    else
-        k->to = k->to / 4 * 3;
 }
 
 static void average(uint64_t *a, uint64_t value, bool known)
@@ -171,24 +183,43 @@ static void learn(struct xs_step_kind *k, const struct xs_step *step)
     average(&k->gap_ns, step->gap_ns, k->seen);
     average(&k->ns, step->ns, k->seen && !odd);
     k->commands = step->commands;
+    k->helper = step->helper;
     k->seen++;
     if (k->rest)
         k->rest--;
-    if (!odd)
-        compare(k, step);
-    if (step->gathered)
+    if (!odd && !step->helper)
+        compare(k, step->ns, step->alone, step->gathered);
+    if (step->helper)
+        k->to = k->to && !k->late_once ? step->commands : k->to;
+    else if (step->gathered)
         learn_gathered(k, step, odd);
-    else if (!odd && (step->alone || step->gap_ns >= SHORT_GAP_NS))
+    if (!step->gathered && !odd && (step->alone || step->gap_ns >= SHORT_GAP_NS))
         k->plain_ns[k->plains++ % XS_STEP_PLAINS] = step->waited_ns;
     if (!k->to && !k->rest && k->plains >= KNOWN) {
-        k->to = XS_MAX(worth(k), k->commands / 4);
+        k->to = k->helper ? k->commands : XS_MAX(worth(k), k->commands / 4);
         if (worth(k) > k->commands - k->commands / 8)
             rest(k);
     }
 }
 
+/* A program that goes on while a helper thread waits loses only time until its next steps begin: it may need what the
+ * helper waits for in the next one, or the one after. */
+static void compare_periods(struct xs_steps *s, const struct xs_step *step)
+{
+    struct xs_step_kind *k = s->last[0].kind;
+
+    if (k && step->helper && step->period_ns && s->last[1].kind == k && s->last[0].alone == s->last[1].alone &&
+        s->last[0].gathered == s->last[1].gathered)
+        compare(k, step->period_ns, s->last[0].alone, s->last[0].gathered);
+    s->last[1] = s->last[0];
+    s->last[0].kind = s->now;
+    s->last[0].alone = step->alone;
+    s->last[0].gathered = step->gathered;
+}
+
 void xs_steps_ended(struct xs_steps *s, const struct xs_step *step)
 {
+    compare_periods(s, step);
     if (s->now)
         learn(s->now, step);
     s->n++;
@@ -201,6 +232,7 @@ void xs_steps_broke(struct xs_steps *s)
 {
     s->now = NULL;
     s->before = 0;
+    s->last[0].kind = s->last[1].kind = NULL;
 }
 
 struct xs_step_plan xs_steps_plan(const struct xs_steps *s)
@@ -214,11 +246,13 @@ struct xs_step_plan xs_steps_plan(const struct xs_steps *s)
     p.ns = k->ns;
     if (k->odd > ODD_STOP || k->rest)
         return p;
-    if (k->plains < KNOWN || k->seen % (k->pairs < PAIRS ? CHECK_SOON : CHECK_EACH) == 0) {
+    if (k->plains < KNOWN || k->seen % (k->pairs < PAIRS ? CHECK_SOON : CHECK_EACH) < (k->helper ? 2 : 1)) {
         p.alone_ns = k->seen && k->gap_ns < SHORT_GAP_NS ? k->gap_ns + k->gap_ns / 2 + XS_STEP_LEAD_NS : 0;
         return p;
     }
     p.to = k->to;
+    if (k->helper && k->to >= k->commands)
+        return p;                 /* the others leave as the helper waits: nobody else does */
     opens_ns = time_of(k, k->to);
     if (opens_ns > XS_STEP_LEAD_NS)
         p.off_at = XS_MAX(k->to - XS_MIN(commands_in(k, XS_STEP_LEAD_NS), k->to), 1u);

@@ -18,7 +18,9 @@ struct xs_step {
     uint64_t gap_ns;              /* from the end of the step before to its first command */
     uint64_t ns;                  /* from its first command to the end of its last wait */
     uint64_t waited_ns;           /* threads waited for so long */
+    uint64_t period_ns;           /* from the first command of the step before to its own; 0: not known */
     bool gathered, alone;         /* its commands gathered; others had left the device before it */
+    bool helper;                  /* a thread that submits nothing waited, and the program went on meanwhile */
 };
 
 struct xs_step_kind {
@@ -26,6 +28,7 @@ struct xs_step_kind {
     uint64_t used;                /* the step that was the last of this kind */
     uint32_t seen, odd;           /* odd: grows with steps of another length than the one before */
     uint32_t commands, to;        /* as the last step had them; so many gather */
+    bool helper;                  /* as the last step */
     uint32_t rest, rests;         /* for so many steps none gathers; how often that came */
     uint32_t gathers;             /* steps that did since `to` grew last */
     bool late_once;
@@ -44,6 +47,10 @@ struct xs_steps {
     uint64_t before;              /* commands of the last step */
     struct xs_step_kind kinds[XS_STEP_KINDS];
     struct xs_step_kind *now;     /* of the step under way; NULL: not known */
+    struct {
+        struct xs_step_kind *kind;
+        bool gathered, alone;
+    } last[2];                    /* the steps before it, the last one first */
 };
 
 /** What is best for the step under way. */

@@ -21,6 +21,9 @@
  *   exact serves KERNEL_US KERNELS LAUNCH_US FIRST_US BIG_US STEPS THINK_US
  *     steps: so many kernels, a launch each LAUNCH_US, then one of BIG_US and a third as many short ones; one wait for all of it,
  *     one in its midst for the step before, and THINK_US until the next step; prints what each took, in us
+ *   exact hands KERNEL_US KERNELS LAUNCH_US FIRST_US BIG_US STEPS THINK_US
+ *     steps: THINK_US, so many kernels, a launch each LAUNCH_US, then one of BIG_US. A helper thread waits for each step;
+ *     the program needs what that one waits for only once the next step has been launched. Prints what each took, in us
  *   exact both KERNEL_US KERNELS GAP_US FIRST_US EACH_US REQUESTS LOW_KERNEL_US LOW_UNTIL_US
  *     high, on a stream of priority -1, beside a thread that does what low does on another stream of the same context;
  *     prints what high prints, then what low prints
@@ -296,6 +299,59 @@ static int serves(uint64_t kernel_us, uint64_t kernels, uint64_t launch_us, uint
     return 0;
 }
 
+/* What the helper thread waits for. */
+static struct {
+    P events[2];
+    uint64_t steps;
+    _Atomic uint64_t launched, complete;
+} g_handed;
+
+#define LOOK_US 5
+
+static void *helper(void *arg)
+{
+    (void)arg;
+    OK(set(g_context));
+    for (uint64_t i = 0; i < g_handed.steps; i++) {
+        while (g_handed.launched <= i)
+            sleep_us(LOOK_US);
+        OK(sync_event(g_handed.events[i % 2]));
+        g_handed.complete = i + 1;
+    }
+    return NULL;
+}
+
+static int hands(uint64_t kernel_us, uint64_t kernels, uint64_t launch_us, uint64_t first_us, uint64_t big_us, uint64_t steps,
+                 uint64_t think_us)
+{
+    pthread_t t;
+
+    OK(create_event(&g_handed.events[0], 2));
+    OK(create_event(&g_handed.events[1], 2));
+    g_handed.steps = steps;
+    if (pthread_create(&t, NULL, helper, NULL) != 0)
+        return 2;
+    sleep_us(first_us - now_us());
+    for (uint64_t i = 0; i < steps; i++) {
+        uint64_t begin = now_us();
+
+        sleep_us(think_us);
+        for (uint64_t k = 0; k < kernels; k++) {
+            burn(kernel_us);
+            sleep_us(launch_us);
+        }
+        burn(big_us);
+        OK(record(g_handed.events[i % 2], g_stream));
+        g_handed.launched = i + 1;
+        while (g_handed.complete < i)
+            sleep_us(LOOK_US);
+        printf("%" PRIu64 "\n", now_us() - begin);
+    }
+    pthread_join(t, NULL);
+    check(g_done_ns != steps * (kernels * kernel_us + big_us) * 1000, "what was computed");
+    return 0;
+}
+
 /* One kernel, then a wait, at whose end the program has joined. */
 static void begin(uint64_t kernel_us)
 {
@@ -386,6 +442,8 @@ int main(int argc, char **argv)
         return bad(argv[2], number[1], number[2], number[3], ctx);
     if (strcmp(argv[1], "serves") == 0)
         return serves(number[0], number[1], number[2], number[3], number[4], number[5], number[6]);
+    if (strcmp(argv[1], "hands") == 0)
+        return hands(number[0], number[1], number[2], number[3], number[4], number[5], number[6]);
     if (strcmp(argv[1], "ahead") == 0)
         return ahead(number[0], number[1], number[2], number[3], number[4], number[5]);
     return (strcmp(argv[1], "eager") == 0 ? eager : high)(number[0], number[1], number[2], number[3], number[4], number[5]);

@@ -254,6 +254,12 @@ CASES = {
     "serves": (pair, dict(level=3, low=(100, 160000), high=(3, 20, 12, 20030, 600, 80, 800), world=SWITCH, how="serves",
                            xserver=GATHER),
                {"latency": (1650, 1900), "kernels": (650, 800)}),
+    # A server's steps of 1640 us, 660 of the device, where a helper thread waits and the program goes on. All of a step gathers. The
+    # other program has some 80 kernels before and after; of 213 ms it has 89 (1 - (660 + 200)/1640 of it, but while that is learnt).
+    "hands": (pair, dict(level=3, low=(100, 240000), high=(3, 20, 12, 20030, 600, 130, 1400), world=SWITCH, how="hands", xserver=GATHER),
+              {"latency": (1640, 1860), "kernels": (920, 1050)}),
+    "hands2": (pair, dict(level=2, low=(100, 240000), high=(3, 20, 12, 20030, 600, 130, 1400), world=SWITCH, how="hands", xserver=GATHER),
+               {"latency": (1640, 1860), "kernels": (1120, 1250)}),
     # 2000 us, and at most a quarter and a kernel more: 6 us of each are taken for the way of a mark, which is no way here.
     "in_flight": (alone, dict(level=1, low=(100, 24000)), {"in_flight_us": (2000, 2600), "took_us": (9800, 10300)}),
     "in_flight_1000": (alone, dict(level=1, low=(100, 24000), XSCHED_TUNE="inflight-us=1000"), {"in_flight_us": (900, 1350)}),

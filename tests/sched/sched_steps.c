@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How many commands of a step gather: a program that launches for so long, whose device needs so long for a step. */
+#include "base/xs_base.h"
 #include "sched/steps.h"
 
 #include <setjmp.h>
@@ -48,6 +49,48 @@ static uint32_t run(struct xs_steps *s, const struct program *p, unsigned steps,
         xs_steps_ended(s, &step);
     }
     return most;
+}
+
+/* A helper thread waits. The program needs the result so long after its last launch. @return the steps of the last half that
+ * gather */
+static unsigned run_helped(struct xs_steps *s, const struct program *p, unsigned steps, uint64_t needs_ns, uint32_t *ret_to)
+{
+    unsigned gathered = 0;
+    uint64_t late_ns = 0;         /* the step before made this one so much later */
+
+    *ret_to = 0;
+    for (unsigned i = 0; i < steps; i++) {
+        struct xs_step_plan plan = xs_steps_plan(s);
+        struct xs_step step = {.commands = p->commands, .gap_ns = p->gap_ns, .gathered = plan.to != 0,
+                               .alone = plan.alone_ns != 0, .helper = true};
+
+        step.waited_ns = wait_of(p, plan.to);
+        step.ns = p->commands * p->launch_ns + step.waited_ns;
+        step.period_ns = p->commands * p->launch_ns + p->gap_ns + late_ns;
+        late_ns = step.waited_ns > needs_ns ? step.waited_ns - needs_ns : 0;
+        if (i >= steps / 2) {
+            gathered += step.gathered;
+            *ret_to = XS_MAX(*ret_to, plan.to);
+        }
+        xs_steps_ended(s, &step);
+    }
+    return gathered;
+}
+
+/* All its commands gather, where it needs the result later than the device has it; fewer, or none, where it needs it at once. */
+static void helped(void **state)
+{
+    const struct program p = {32, 12 * US, 700 * US, 200 * US, 900 * US}, q = {700, 20 * US, 2 * MS, 200 * US, 100 * US};
+    struct xs_steps s = {0}, t = {0}, u = {0};
+    uint32_t to;
+
+    (void)state;
+    assert_in_range(run_helped(&s, &p, 1000, MS, &to), 450, 500);
+    assert_int_equal(to, 32);
+    assert_in_range(run_helped(&t, &p, 8000, 500 * US, &to), 0, 300);
+    run_helped(&u, &q, 3000, 10 * US, &to);
+    assert_in_range(run_helped(&u, &q, 300, 10 * US, &to), 130, 150);
+    assert_in_range(to, 300, 600);
 }
 
 /* The plan of the next step that gathers. */
@@ -167,6 +210,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(launch_bound), cmocka_unit_test(device_bound), cmocka_unit_test(too_short),
         cmocka_unit_test(irregular),    cmocka_unit_test(two_kinds),    cmocka_unit_test(others_leave_in_time),
+        cmocka_unit_test(helped),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
