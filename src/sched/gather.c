@@ -51,13 +51,15 @@ void xs_gather_read(struct xs_sched_queue *q, uint64_t entered, bool moved)
     }
     if (ended || (xs_entity_gathers(q->entity) && (moved || has_opened(q))))
         q->entity->view->dirty = true;
+    if (g->steps && !xs_entity_gathers(q->entity) && has_opened(q))
+        xs_queue_close_again(q);  /* it opened just as its commands ceased to gather */
 }
 
 /* Whether its waits are of use to the scheduler. */
 static bool may_gather(const struct xs_sched *s, const struct xs_view *v, const struct xs_entity *e)
 {
     return s->config.gather && xs_sched_policy_flags(s) & XS_POLICY_BY_RANK && !xs_sched_is_host(s) && e->top && !e->intra &&
-           !e->presence->group->space && !s->ranks && v->nstakes <= 1 && !v->stalled && e->queues <= QUEUES_MOST &&
+           !e->presence->group->space && !s->ranks && !v->stalled && e->queues <= QUEUES_MOST &&
            !e->presence->group->ended;
 }
 
@@ -109,7 +111,7 @@ static void begin_step(struct xs_entity *e, uint64_t now_ns)
     g->first_ns = g->entered > g->step_entered ? now_ns : 0;
     g->until_ns = 0;
     g->off_ns = UINT64_MAX;
-    g->gathered = g->drains = g->expired = false;
+    g->gathered = g->drains = g->expired = g->spoiled = false;
     g->plan = (struct xs_step_plan){.off_ns = UINT64_MAX};
     if (g->steps)
         g->plan = e->sched->config.gather == XS_SCHED_GATHER_ALWAYS ? any_plan(g) : xs_steps_plan(g->steps);
@@ -121,6 +123,15 @@ static void release(struct xs_entity *e)
         return;
     e->gather.phase = XS_GATHER_OPEN;
     tell(e, 0, 0);
+}
+
+/* They gather no more, and whether it runs is decided anew. */
+static void stop(struct xs_entity *e)
+{
+    release(e);
+    EACH_QUEUE(q, e)
+        if (has_opened(q))
+            xs_queue_close_again(q);
 }
 
 /* So many commands of this step came since it began. */
@@ -157,7 +168,7 @@ static uint32_t waiters(const struct xs_entity *e)
 
 static bool may_hold(const struct xs_entity *e)
 {
-    return e->before.run && is_gated(e);
+    return e->before.run && !e->view->granted && is_gated(e);
 }
 
 static uint32_t least(const struct xs_entity *e)
@@ -219,7 +230,7 @@ static bool follow(struct xs_sched *s, struct xs_entity *e, bool on, uint64_t no
     if (on == g->follows)
         return on;
     g->follows = on;
-    release(e);
+    stop(e);
     g->phase = XS_GATHER_OFF;
     if (g->steps)
         xs_steps_broke(g->steps);
@@ -237,7 +248,8 @@ static void end_step(struct xs_sched *s, struct xs_entity *e, uint64_t now_ns)
                            .gap_ns = first_ns - XS_MIN(g->step_ns, first_ns), .ns = now_ns - first_ns,
                            .waited_ns = g->waited_ns - g->step_waited_ns, .gathered = g->gathered,
                            .period_ns = g->before_ns ? first_ns - XS_MIN(g->before_ns, first_ns) : 0,
-                           .alone = g->phase == XS_GATHER_ALONE, .helper = g->helper};
+                           .alone = g->phase == XS_GATHER_ALONE, .helper = g->helper,
+                           .spoiled = g->spoiled};
 
     g->seen_waited_ns = g->waited_ns;
     if (g->ended <= g->step_entered) { /* a wait for what was complete */
@@ -296,6 +308,11 @@ static void follow_entity(struct xs_sched *s, struct xs_view *v, struct xs_entit
         g->others_ns = now_ns;
     if (!follow(s, e, g->others_ns && now_ns < g->others_ns + OTHERS_NS && may_gather(s, v, e), now_ns))
         return;
+    if (v->granted) {
+        g->drains = false;
+        stop(e);
+    }
+    g->spoiled |= !e->before.run && !xs_entity_gathers(e) && e->nready > 0;
     g->expired |= g->until_ns && now_ns >= g->until_ns;
     if (xs_entity_gathers(e) && (any_opened(e) || g->awaited || g->expired))
         opened(e, now_ns);
@@ -340,14 +357,15 @@ void xs_gather_judge(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
     }
 }
 
-/* A thread that began to wait before the word closed did not open it. seq_cst pairs with wait_begin (xqueue/wait.c), which
- * counts itself and then reads the word. */
+/* A user has a grant, in which nothing gathers (user_share.c). A thread that began to wait before the word closed did not
+ * open it: seq_cst pairs with wait_begin (xqueue/wait.c), which counts itself and then reads the word. */
 void xs_gather_look(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
 {
     (void)s;
     for (size_t i = 0; i < v->n; i++) {
         struct xs_entity *e = xs_entity_of(v->entities[i]);
 
+        v->dirty |= v->granted && xs_entity_gathers(e);
         if (!e->gather.closes)
             continue;
         e->gather.closes = false;

@@ -480,6 +480,8 @@ void xs_view_decide(struct xs_sched *s, struct xs_view *v, uint64_t now_ns);
 
 /* permit.c */
 void xs_queue_permit(struct xs_sched_queue *q, bool run, uint64_t now_ns);
+/** Its program opened the word of a queue that is not to run. */
+void xs_queue_close_again(struct xs_sched_queue *q);
 /** A permitted queue submits no command after this number; XS_PERMIT_OPEN: all. */
 void xs_queue_limit(struct xs_sched_queue *q, uint64_t number, uint64_t now_ns);
 /** Writes to the entity's queues whether they may run, ready ones first. */

@@ -55,6 +55,11 @@ static void close_word(struct xs_sched_queue *q)
     close_after(q, q->gathers_to ? q->entered : XS_PERMIT_CLOSED);
 }
 
+void xs_queue_close_again(struct xs_sched_queue *q)
+{
+    close_word(q);
+}
+
 static void wake_at(struct xs_sched_queue *q, _Atomic uint32_t *word)
 {
     /* pairs with the sleeper: counts itself in waiters, then looks at the word again */

@@ -208,11 +208,11 @@ static void compare_periods(struct xs_steps *s, const struct xs_step *step)
 {
     struct xs_step_kind *k = s->last[0].kind;
 
-    if (k && step->helper && step->period_ns && s->last[1].kind == k && s->last[0].alone == s->last[1].alone &&
+    if (k && step->helper && !step->spoiled && step->period_ns && s->last[1].kind == k && s->last[0].alone == s->last[1].alone &&
         s->last[0].gathered == s->last[1].gathered)
         compare(k, step->period_ns, s->last[0].alone, s->last[0].gathered);
     s->last[1] = s->last[0];
-    s->last[0].kind = s->now;
+    s->last[0].kind = step->spoiled ? NULL : s->now;
     s->last[0].alone = step->alone;
     s->last[0].gathered = step->gathered;
 }
@@ -220,7 +220,7 @@ static void compare_periods(struct xs_steps *s, const struct xs_step *step)
 void xs_steps_ended(struct xs_steps *s, const struct xs_step *step)
 {
     compare_periods(s, step);
-    if (s->now)
+    if (s->now && !step->spoiled)
         learn(s->now, step);
     s->n++;
     s->now = kind_of(s, (s->before << 32 | step->commands) + 1);

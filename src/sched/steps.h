@@ -21,6 +21,7 @@ struct xs_step {
     uint64_t period_ns;           /* from the first command of the step before to its own; 0: not known */
     bool gathered, alone;         /* its commands gathered; others had left the device before it */
     bool helper;                  /* a thread that submits nothing waited, and the program went on meanwhile */
+    bool spoiled;                 /* it was suspended meanwhile: only its number of commands says something */
 };
 
 struct xs_step_kind {

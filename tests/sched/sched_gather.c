@@ -23,9 +23,19 @@ static struct xs_server_cell *word(void)
     return &g_w[HIGH].server->cells[0];
 }
 
+static struct proc *g_other;       /* another user's */
+static unsigned g_grants;          /* that came while commands gathered */
+
 static void step(void)
 {
+    bool gathered = atomic_load(&word()->gathers_to);
+
     world_step(g_s, g_w, 2, g_now);
+    if (!g_other || !world_open(g_other, 0))
+        return;
+    g_grants += gathered;
+    assert_int_equal(atomic_load(&word()->gathers_to), 0);
+    assert_false(world_open(&g_w[HIGH], 0));
 }
 
 static void wait_begins(void)
@@ -332,7 +342,7 @@ static void the_policy_changes(void **state)
     another_policy("HHPF");
 }
 
-/* The others are off to see a step by itself, and another user's program comes, beside which nothing gathers: they come back. */
+/* The others are off to see a step by itself, and a more important program comes, below which nothing gathers: they come back. */
 static void alone_and_then_not(void **state)
 {
     struct proc other;
@@ -349,8 +359,8 @@ static void alone_and_then_not(void **state)
         }
     } while (world_open(&g_w[LOW], 0) && ++i < 50);
     assert_in_range(i, 0, 40);
-    other = world_join_as(g_s, (struct xs_sched_process_info){.id = 3, .user = 5});
-    world_queue(&other, 0, WORLD_DEVICE, -5, g_now);
+    other = world_join(g_s, 3, NULL, false);
+    world_queue(&other, 0, WORLD_DEVICE, 50, g_now);
     for (i = 0; i < 40; i++) {
         g_now += 100 * US;
         step();
@@ -360,7 +370,41 @@ static void alone_and_then_not(void **state)
     world_free(&other);
 }
 
-/* Nothing gathers: without gates of its own or of the others, where a helper thread waits, where programs have turns. */
+/* The other program is another user's: commands gather beside it as well. Its user earns a grant, in which the gathering
+ * program does not run, also where it opens its word itself. */
+static void users(void **state)
+{
+    struct proc other;
+    unsigned most = 0, i;
+
+    (void)state;
+    begin("HPF", true);
+    g_other = &other;
+    other = world_join_as(g_s, (struct xs_sched_process_info){.id = 3, .user = 5});
+    xs_sched_queue_set_gated(world_queue(&other, 0, WORLD_DEVICE, -5, g_now), true);
+    world_submit(&other, 0, 1000000, MS);
+    xs_sched_process_poll(g_s, other.p, g_now);
+    for (i = 0; i < 60; i++) {
+        unsigned others = one_step(100, 10 * US, XS_WAITED_LAST);
+
+        most = others > most ? others : most;
+    }
+    assert_in_range(most, 40, 99);
+    assert_in_range(g_grants, 1, 60);
+    for (i = 0; i < 1000 && !world_open(&other, 0); i++) {
+        g_now += 100 * US;
+        submit();
+        step();
+    }
+    atomic_store(&word()->permitted, XS_PERMIT_OPEN);
+    xs_page_ring(g_w[HIGH].client, g_w[HIGH].server, 0);
+    step();
+    end();
+    world_free(&other);
+    g_other = NULL;
+}
+
+/* Nothing gathers: without gates of its own or of the others, where programs have turns. */
 static void where_it_does_not(void **state)
 {
     (void)state;
@@ -384,7 +428,7 @@ int main(void)
         cmocka_unit_test(time_opens),        cmocka_unit_test(the_others_come_back),
         cmocka_unit_test(a_more_important_one_comes), cmocka_unit_test(where_it_does_not),
         cmocka_unit_test(the_policy_changes), cmocka_unit_test(alone_and_then_not),
-        cmocka_unit_test(a_helper_waits),
+        cmocka_unit_test(a_helper_waits),    cmocka_unit_test(users),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
