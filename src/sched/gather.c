@@ -339,6 +339,22 @@ void xs_gather_facts(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
     }
 }
 
+enum xs_sched_gather_state xs_gather_state(const struct xs_entity *e)
+{
+    if (!e->gather.follows)
+        return XS_SCHED_GATHER_NO;
+    switch (xs_steps_state(e->gather.steps)) {
+    case XS_STEPS_GATHER:
+        return XS_SCHED_GATHER_GATHERS;
+    case XS_STEPS_IRREGULAR:
+        return XS_SCHED_GATHER_IRREGULAR;
+    case XS_STEPS_NO_USE:
+        return XS_SCHED_GATHER_NO_USE;
+    default:
+        return XS_SCHED_GATHER_LEARNS;
+    }
+}
+
 void xs_gather_judge(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
 {
     (void)s;

@@ -183,7 +183,7 @@ struct xs_sched_queue {
     uint64_t collective_done;                      /* its completed number then */
     uint32_t armed;                                /* as stored */
     uint32_t inflight_us;                          /* as stored */
-    uint64_t ready_since_ns, added_ns, since_ns, running_ns, waiting_ns, suspensions, preemptions;
+    uint64_t ready_since_ns, added_ns, since_ns, running_ns, waiting_ns, gathered_ns, suspensions, preemptions;
     uint64_t charged_ns, charged_service_ns;       /* running_ns and waiting_ns are right up to here */
     uint64_t told_running_ns;                      /* the largest that a status showed */
 };
@@ -461,6 +461,7 @@ void xs_idle_hints_update(struct xs_entity *e);
 
 /* gather.c */
 /** The queue's words about waits. @param entered  as just read, and not noted yet */
+enum xs_sched_gather_state xs_gather_state(const struct xs_entity *e);
 void xs_gather_read(struct xs_sched_queue *q, uint64_t entered, bool moved);
 
 /* linger.c */

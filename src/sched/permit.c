@@ -120,8 +120,10 @@ void xs_queue_permit(struct xs_sched_queue *q, bool run, uint64_t now_ns)
         else
             q->entity->limited--; /* it was closed to some already */
         q->limit = XS_PERMIT_OPEN;
-        q->suspensions++;
-        q->preemptions += q->ready;
+        if (!q->gathers_to) {
+            q->suspensions++;
+            q->preemptions += q->ready;
+        }
         if (q->server) {
             close_word(q);
             /* relaxed: only shown to users */

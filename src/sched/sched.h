@@ -166,6 +166,7 @@ struct xs_sched_queue_status {
     bool ready, permitted;
     uint64_t ready_since_ns;
     uint64_t running_ns, waiting_ns;   /* time with work while permitted, and while suspended */
+    uint64_t gathered_ns;              /* ... while its commands gathered and others computed: in neither of these */
     uint64_t service_ns;               /* device time received, as measured or estimated */
     uint64_t inflight_ns;              /* estimated device time of the commands that are not complete */
     uint64_t suspensions;              /* number of its suspensions */
@@ -175,14 +176,30 @@ struct xs_sched_queue_status {
                                           beside a more important queue; 0: its kernels have the
                                           device */
     uint32_t reserve;                  /* then: the other multiprocessors of the device; 0: not known */
+    bool gathers;                      /* its commands do right now, so that it is not permitted */
+    uint8_t gather;                    /* enum xs_sched_gather_state */
     uint8_t why;                       /* enum xs_why: why it waits, or runs although it would not by the policy alone */
+};
+
+/** Whether commands of a program gather (decision 0042). NO: not asked for, or not where it runs. */
+enum xs_sched_gather_state {
+    XS_SCHED_GATHER_NO,
+    XS_SCHED_GATHER_LEARNS,
+    XS_SCHED_GATHER_GATHERS,
+    XS_SCHED_GATHER_IRREGULAR,         /* its steps have no number of commands that comes again */
+    XS_SCHED_GATHER_NO_USE,            /* they are too short, or took longer with it: not for a while */
+    XS_SCHED_GATHER_STATES
 };
 
 /** As users see it. */
 enum xs_sched_state { XS_SCHED_IDLE, XS_SCHED_RUNNING, XS_SCHED_BESIDE, XS_SCHED_WAITING, XS_SCHED_STATES };
 static inline enum xs_sched_state xs_sched_state_of(const struct xs_sched_queue_status *st)
 {
-    return !st->ready ? XS_SCHED_IDLE : !st->permitted ? XS_SCHED_WAITING : st->lane ? XS_SCHED_BESIDE : XS_SCHED_RUNNING;
+    if (!st->ready)
+        return XS_SCHED_IDLE;
+    if (!st->permitted && !st->gathers)
+        return XS_SCHED_WAITING;
+    return st->lane ? XS_SCHED_BESIDE : XS_SCHED_RUNNING;
 }
 /** No count in it falls from one call to the next. */
 void xs_sched_queue_status(struct xs_sched_queue *q, uint64_t now_ns, struct xs_sched_queue_status *ret);

@@ -99,7 +99,11 @@ void xs_sched_queue_status(struct xs_sched_queue *q, uint64_t now_ns, struct xs_
     ret->permitted = q->permitted;
     ret->ready = q->ready;
     ret->ready_since_ns = q->ready_since_ns;
-    ret->waiting_ns = q->waiting_ns + (q->ready && !q->permitted ? d : 0);
+    ret->why = (uint8_t)xs_queue_why(q);
+    ret->gathers = !q->permitted && ret->why == XS_WHY_GATHER;
+    ret->gather = (uint8_t)xs_gather_state(q->entity);
+    ret->waiting_ns = q->waiting_ns + (q->ready && !q->permitted && !ret->gathers ? d : 0);
+    ret->gathered_ns = q->gathered_ns + (q->ready && ret->gathers ? d : 0);
     ret->suspensions = q->suspensions;
     ret->preemptions = q->preemptions;
     ret->entered = q->entered;
@@ -125,7 +129,6 @@ void xs_sched_queue_status(struct xs_sched_queue *q, uint64_t now_ns, struct xs_
         if (ret->ready && entered_ns > told)
             ret->inflight_ns = XS_MIN(entered_ns - told, XS_ESTIMATE_MAX_NS);
     }
-    ret->why = (uint8_t)xs_queue_why(q);
     ret->service_ns = service_ns;
     ret->running_ns = q->running_ns + (q->ready && q->permitted ? xs_queue_ran_ns(q, service_ns, now_ns) : 0);
     /* the program may report the device time late, and it may be less than the time that passed: a

@@ -13,6 +13,7 @@
 #define ODD_MOST   64u
 #define ODD_STOP   16u
 #define REST       64u
+#define IRREGULAR  64u            /* steps without a kind that came again */
 #define SHORT_GAP_NS 4000000u    /* the others stay off the device for so long at most, to see a step by itself */
 #define RESTS_MOST 6u
 #define LATE_LEAST_NS 20000u
@@ -272,4 +273,19 @@ bool xs_steps_any(const struct xs_steps *s)
         if (s->kinds[i].key && s->kinds[i].to && s->kinds[i].odd <= ODD_STOP)
             return true;
     return false;
+}
+
+enum xs_steps_state xs_steps_state(const struct xs_steps *s)
+{
+    bool known = false, rests = false;
+
+    if (xs_steps_any(s))
+        return XS_STEPS_GATHER;
+    for (size_t i = 0; i < XS_STEP_KINDS; i++) {
+        const struct xs_step_kind *k = &s->kinds[i];
+
+        known |= k->key && k->seen > KNOWN && k->odd <= ODD_STOP;
+        rests |= k->key && k->rest;
+    }
+    return rests ? XS_STEPS_NO_USE : !known && s->n > IRREGULAR ? XS_STEPS_IRREGULAR : XS_STEPS_LEARN;
 }

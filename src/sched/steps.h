@@ -71,6 +71,14 @@ void xs_steps_broke(struct xs_steps *s);
 struct xs_step_plan xs_steps_plan(const struct xs_steps *s);
 /** Fewer commands within a step are not worth that they gather. */
 uint32_t xs_steps_least(const struct xs_steps *s);
+/** What is known of the steps of late. */
+enum xs_steps_state {
+    XS_STEPS_LEARN,
+    XS_STEPS_GATHER,
+    XS_STEPS_IRREGULAR,           /* no kind of step comes again and again */
+    XS_STEPS_NO_USE,              /* too short, or they took longer: not for a while */
+};
+enum xs_steps_state xs_steps_state(const struct xs_steps *s);
 /** Some steps are worth that their commands gather. */
 bool xs_steps_any(const struct xs_steps *s);
 
