@@ -140,6 +140,11 @@ static void tell_program(struct top_facts *f, const struct top_row *p,
     snprintf(text, sizeof(text), "%.0f %% of the last interval, %s in all; preempted %" PRId64 " time%s",
              p->waiting * 100, time, p->preemptions, p->preemptions == 1 ? "" : "s");
     tell(l, width, "Waits", text);
+    if (xcli_int(p->of, "gathered_us")) {
+        top_time_text(xcli_int(p->of, "gathered_us"), time, sizeof(time));
+        snprintf(text, sizeof(text), "its commands gathered for %s in all, and others computed meanwhile", time);
+        tell(l, width, "Idle time", text);
+    }
     xcli_memory_text(p->of, memory, sizeof(memory));
     snprintf(text, sizeof(text), "%s%s", strcmp(memory, "-") ? memory : "not counted",
              strcmp(memory, "-") ? ", of its limit" : ": it has no limit (xsched run --memory)");

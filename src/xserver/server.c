@@ -80,7 +80,7 @@ static void on_permit(void *ctx, struct xs_sched_queue *sq, bool run, uint64_t n
     if (q->client)
         q->client->held_ns = now_ns;
     xs_sched_queue_status(sq, now_ns, &st);
-    if (st.ready)
+    if (st.ready && !st.gathers)
         xs_latency_count(&s->counts.preemption, xs_now_ns() - s->now_ns + st.inflight_ns);
 }
 

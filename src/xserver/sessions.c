@@ -261,6 +261,7 @@ void xs_client_counts_of_queue(struct xs_server *s, const struct xs_server_queue
     sum->entered += st.entered;
     sum->running_ns += st.running_ns;
     sum->waiting_ns += st.waiting_ns;
+    sum->gathered_ns += st.gathered_ns;
     sum->service_ns += st.service_ns;
     sum->suspensions += st.suspensions;
     sum->preemptions += st.preemptions;

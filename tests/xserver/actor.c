@@ -8,6 +8,9 @@
  *   submit CELL, complete CELL
  *   inside CELL, outside CELL     a submit of a millisecond whose vendor call does not come back; the end of the first of those
  *   work CELL PERCENT             has work from now on, and gets that much of the device when it may run
+ *   gated CELL DEVICE PRIORITY    a queue, at level 2
+ *   steps CELL COMMANDS           from now on it launches a command each millisecond; behind so many it waits for all of
+ *                                 them, as a program's library does it (xqueue/wait.c, gates/gather_open.c)
  *   rest                          ends all of that work
  *   remove CELL
  *
@@ -33,6 +36,9 @@
 static struct raw_client g_client;
 static unsigned g_percent[CELLS];
 static uint64_t g_worked_ns[CELLS];
+static struct {
+    unsigned commands, came;
+} g_step[CELLS];
 
 static void ring(uint32_t cell)
 {
@@ -64,9 +70,56 @@ static void work(uint64_t passed_ns)
     }
 }
 
+static void complete_all(struct xs_client_cell *cell)
+{
+    uint64_t entered = atomic_load(&cell->entered);
+
+    atomic_store(&cell->returned, entered);
+    atomic_store(&cell->est_completed_ns, atomic_load(&cell->est_entered_ns));
+    atomic_store(&cell->completed, entered);
+}
+
+/* @param to  the command that opens its word, or for which it waits */
+static void open_word(uint32_t i, uint64_t to)
+{
+    struct xs_server_cell *word = &g_client.server->cells[i];
+    uint64_t gathers_to = atomic_load(&word->gathers_to);
+
+    if (gathers_to && to >= gathers_to)
+        atomic_store(&word->permitted, XS_PERMIT_OPEN);
+    if (gathers_to && (to >= gathers_to || to == atomic_load(&word->rings_at)))
+        ring(i);
+}
+
+static void step(uint32_t i)
+{
+    struct xs_client_cell *cell = &g_client.page->cells[i];
+    uint64_t n = atomic_load(&cell->entered) + 1;
+    bool waits = ++g_step[i].came >= g_step[i].commands;
+
+    atomic_fetch_add(&cell->est_entered_ns, XS_NS_PER_MS / 10);
+    atomic_store(&cell->entered, n);
+    if (atomic_load(&g_client.server->cells[i].armed) & XS_ARMED_SUBMIT)
+        ring(i);
+    open_word(i, waits ? UINT64_MAX : n);
+    if (raw_permitted(&g_client, i))
+        complete_all(cell);
+    if (!waits)
+        return;
+    g_step[i].came = 0;
+    if (atomic_load(&g_client.server->cells[i].armed) & XS_ARMED_WAITS) {
+        atomic_store(&cell->waited_to, XS_WAITED(n, XS_WAITED_LAST));
+        atomic_fetch_add(&cell->waited_ns, XS_NS_PER_MS / 10);
+        ring(i);
+    }
+}
+
 static void rest(void)
 {
     for (uint32_t i = 0; i < CELLS; i++) {
+        if (g_step[i].commands)
+            complete_all(&g_client.page->cells[i]);
+        g_step[i].commands = 0;
         if (!g_percent[i])
             continue;
         g_percent[i] = 0;
@@ -108,6 +161,15 @@ static void obey(const char *line)
 
     if (sscanf(line, "queue %u %" SCNx64 " %d", &cell, &device, &priority) == 3) {
         raw_add(&g_client, cell, device, priority);
+    } else if (sscanf(line, "gated %u %" SCNx64 " %d", &cell, &device, &priority) == 3) {
+        union xs_msg m;
+
+        raw_add_fill(&g_client, &m, cell, device, priority);
+        m.queue_add.level = 2;
+        raw_send(&g_client, &m, XS_MSG_queue_add);
+        raw_settle(&g_client);
+    } else if (sscanf(line, "steps %u %u", &cell, &all) == 2 && cell < CELLS) {
+        g_step[cell].commands = all;
     } else if (sscanf(line, "lanes %u %u %u %u", &cell, &wide, &narrow, &all) == 4 && cell < CELLS) {
         atomic_store(&g_client.page->cells[cell].multiprocessors, all);
         atomic_store(&g_client.page->cells[cell].lanes, XS_LANES(wide, narrow));
@@ -168,10 +230,13 @@ int main(int argc, char **argv)
         uint64_t now;
 
         for (uint32_t i = 0; i < CELLS; i++)
-            working |= g_percent[i] != 0;
+            working |= g_percent[i] != 0 || g_step[i].commands;
         poll(p, 2, working ? 1 : -1);
         now = xs_now_ns();
         work(now - last);
+        for (uint32_t i = 0; i < CELLS; i++)
+            if (g_step[i].commands)
+                step(i);
         last = now;
         if (p[1].revents && raw_receive(&g_client, &m, 0) == 0)
             break; /* the server ended */

@@ -58,6 +58,25 @@ static void check_level(struct xs_doctor *d, const struct xs_proc *p, const json
             handle, (int)level, (int)wanted);
 }
 
+/* Idle time inside an urgent program: whether others compute in it, and if not, why. */
+static void tell_gather(struct xs_doctor *d, const json_t *q, unsigned long long handle)
+{
+    static const struct {
+        const char *state, *words;
+    } k_words[] = {
+        {"learns", "does not gather its commands yet: xserver learns how many of them each of its steps has"},
+        {"gathers", "gathers its commands while the program launches them"},
+        {"irregular", "does not gather its commands: no number of them comes again in its steps"},
+        {"no use", "gathers no commands for now: its steps are too short for that, or took longer with it"},
+    };
+    const char *state = json_string_value(json_object_get(q, "gather"));
+    double s = (double)json_integer_value(json_object_get(q, "gathered_us")) / 1e6;
+
+    for (size_t i = 0; state && i < XS_ARRAY_LEN(k_words); i++)
+        if (strcmp(state, k_words[i].state) == 0)
+            xs_doctor_hint(d, "queue 0x%llx %s; others computed for %.1f s meanwhile", handle, k_words[i].words, s);
+}
+
 /* @param held  a user suspended the process */
 static void check_queue(struct xs_doctor *d, const struct xs_proc *p, const json_t *q, bool held)
 {
@@ -72,6 +91,7 @@ static void check_queue(struct xs_doctor *d, const struct xs_proc *p, const json
     if (reserve > 0)
         snprintf(other, sizeof(other), " of %lld", (long long)(lane + reserve));
     check_level(d, p, q, handle);
+    tell_gather(d, q, handle);
     if (priority <= PRIORITY_NO_EXECUTE) {
         snprintf(other, sizeof(other), "`xcli hint %d --priority 0` gives it another.", (int)p->pid);
         xs_doctor_problem(d, "never_runs", other, "queue 0x%llx has priority -256: it never runs", handle);

@@ -258,7 +258,8 @@ static void event(struct record *r, const json_t *e)
     else if (!strcmp(kind, "permit") || !strcmp(kind, "hold")) {
         if (kind[0] == 'h')
             set_why(q, json_string_value(last));
-        settle(r, q, q->ready, kind[0] == 'p', kind[0] == 'h' && value == 1);
+        if (kind[0] == 'p' || strcmp(q->why, "gather") != 0) /* its commands gather: it runs, and others as well */
+            settle(r, q, q->ready, kind[0] == 'p', kind[0] == 'h' && value == 1);
     }
 }
 

@@ -112,7 +112,7 @@ struct xs_devices *xs_devices_of(const struct xs_request *r)
             continue;
         row->queues++;
         row->ready += st->ready;
-        row->waiting += st->ready && !st->permitted;
+        row->waiting += xs_sched_state_of(st) == XS_SCHED_WAITING;
     }
     return d;
 }

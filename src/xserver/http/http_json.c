@@ -69,6 +69,11 @@ static void set_why(json_t *o, const struct xs_queue_record *q)
         set_signed(o, "why_pid", q->who_pid);
 }
 
+static const char *const k_gather[XS_SCHED_GATHER_STATES] = {
+    [XS_SCHED_GATHER_NO] = "no",           [XS_SCHED_GATHER_LEARNS] = "learns",       [XS_SCHED_GATHER_GATHERS] = "gathers",
+    [XS_SCHED_GATHER_IRREGULAR] = "irregular", [XS_SCHED_GATHER_NO_USE] = "no use",
+};
+
 static json_t *queue(const struct xs_queue_record *q)
 {
     const struct xs_sched_queue_status *st = &q->status;
@@ -81,7 +86,7 @@ static json_t *queue(const struct xs_queue_record *q)
     set_signed(o, "threshold", q->threshold);
     set_signed(o, "batch_size", q->batch_size);
     set_bool(o, "ready", st->ready);
-    set_bool(o, "suspended", !st->permitted);
+    set_bool(o, "suspended", !st->permitted && !st->gathers);
 #define QUEUE_HINT(symbol, number, field, type, without, unit, reads, process, name, ...) set_signed(o, name, q->hints.field);
 #define MORE(symbol, field, type, without, name, ...) set_signed(o, name, q->hints.field);
 #define LATER_HINT(since, fold, symbol, number, field, type, without, unit, reads, process, name, ...) \
@@ -93,6 +98,9 @@ static json_t *queue(const struct xs_queue_record *q)
     set_int(o, "completed", st->completed);
     set_int(o, "running_us", st->running_ns / XS_NS_PER_US);
     set_int(o, "waiting_us", st->waiting_ns / XS_NS_PER_US);
+    if (st->gather != XS_SCHED_GATHER_NO)
+        set_text(o, "gather", k_gather[st->gather]);
+    set_int(o, "gathered_us", st->gathered_ns / XS_NS_PER_US);
     set_int(o, "service_us", st->service_ns / XS_NS_PER_US);
     set_int(o, "held_us", q->held_ns / XS_NS_PER_US);
     set_int(o, "suspensions", st->suspensions);
@@ -147,6 +155,7 @@ json_t *xs_json_client(const struct xs_client_record *c)
     set_int(o, "held_us", c->held_ns / XS_NS_PER_US);
     set_int(o, "running_us", c->running_ns / XS_NS_PER_US);
     set_int(o, "waiting_us", c->waiting_ns / XS_NS_PER_US);
+    set_int(o, "gathered_us", c->gathered_ns / XS_NS_PER_US);
     set_int(o, "service_us", c->service_ns / XS_NS_PER_US);
     set_int(o, "suspensions", c->suspensions);
     set_int(o, "preemptions", c->preemptions);

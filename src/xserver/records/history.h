@@ -22,6 +22,7 @@ struct xs_client_record {
     uint64_t entered;    /* commands */
     uint64_t held_ns;    /* time that its threads waited for permits */
     uint64_t running_ns, waiting_ns; /* of its queues: with work, permitted or not */
+    uint64_t gathered_ns; /* ... with commands that gathered while others computed */
     uint64_t service_ns; /* device time received, as far as known */
     uint64_t memory_used, memory_limit; /* bytes, as the program reports; limit 0: not known */
     uint64_t suspensions, preemptions; /* times suspended; ... with work */

@@ -63,6 +63,7 @@ function rates(now) {
     for (const p of now.programs) {
         const o = old.get(p.session), oldQueues = new Map(o ? o.shown_queues.map(q => [q.handle, q]) : []);
         const its = {share: 0, devices: new Map()};
+        p.gathers = o && p.gathered_us > o.gathered_us;
         its.waiting = o && us > 0 ? (p.waiting_us - o.waiting_us) / us : 0;
         for (const q of p.shown_queues) {
             const oq = oldQueues.get(q.handle);
@@ -115,7 +116,7 @@ function why(p, now) {
     if (p.state === "held")
         return p.held_for_us ? `suspended by a user, for ${(p.held_for_us / 1e6).toFixed(0)} s more` : "suspended by a user";
     if (p.state === "idle") return p.queues ? "has no work" : "has no queue yet";
-    if (p.state === "run") return "";
+    if (p.state === "run") return p.gathers ? "its commands gather, and others compute meanwhile" : "";
     if (p.state === "beside") return besideText(p);
     if (p.priority <= -256) return "priority -256 never runs";
     const devices = new Set(p.shown_queues.map(q => q.device));
