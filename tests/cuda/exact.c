@@ -33,6 +33,8 @@
  *     always has work, from then on until something happens to it: killed, exits, lost (its device), destroys (its context, with
  *     work pending), idle, stopped (until SIGCONT); or kills, stops: the process VICTIM, and goes on until UNTIL_US.
  *     Prints "code N" of its last synchronisation
+ *   exact meddles HOW AT_US
+ *     kills, stops: the process VICTIM, then; it uses no device
  *
  * Times count from the beginning of the world. */
 #include <dlfcn.h>
@@ -385,6 +387,16 @@ static int both(uint64_t *number)
     return 0;
 }
 
+/* Of the process VICTIM. */
+static int meddles(const char *how, uint64_t at_us)
+{
+    pid_t victim = atoi(getenv("VICTIM"));
+
+    sleep_us(at_us - now_us());
+    kill(victim, strcmp(how, "kills") == 0 ? SIGKILL : SIGSTOP);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     uint64_t number[8] = {0};
@@ -395,6 +407,8 @@ int main(int argc, char **argv)
         return 2;
     for (int i = 2; i < argc && i < 10; i++)
         number[i - 2] = strtoull(argv[i], NULL, 10);
+    if (strcmp(argv[1], "meddles") == 0)
+        return meddles(argv[2], number[1]);
 #define GET(fn, from, name) p = dlsym(from, name), memcpy(&fn, &p, sizeof(p))
     GET(init, lib, "cuInit");
     GET(retain, lib, "cuDevicePrimaryCtxRetain");

@@ -167,6 +167,25 @@ def cut_short(build, how, whom, goes_on_us=0):
             "beside": sum(since < e <= until for e in ends), "then": len(after), "said": " ".join(b_said), **w.end()}
 
 
+def meddled(build, how, whom, level, at=120300):
+    """Commands of an urgent program gather, by force, beside one that always has work; at AT somebody kills or stops xserver or
+    one of them. What a program computed is right, or it says so."""
+    w = World(build, 4, *map(str, SWITCH))
+    victims = {"xserver": w.xserver("--tune=gather=2")}
+    common = {"XSCHED_AUTO_XQUEUE_LEVEL": str(level)}
+    victims["low"] = a = w.program("each", 100, 300000, XSCHED_PRIORITY="0", **common)
+    victims["high"] = b = w.program("eager", *SLOW, XSCHED_PRIORITY="5", **common)
+    meddler = w.program("meddles", how, at, shim=False, VICTIM=str(victims[whom].pid))
+    w.said(meddler)
+    if how == "stops" and whom != "xserver":    # the rest of the world ends without it
+        w.said(b if whom == "low" else a)
+        victims[whom].kill()
+    a_ends, b_said = list(map(int, w.said(a, codes=(0, -9)))), list(map(int, w.said(b, codes=(0, -9))))
+    w.end()
+    after = [y - x for x, y in zip(a_ends, a_ends[1:]) if y > at]
+    return {"others_most_us": max(after, default=None), "latency": b_said, "steps": len(b_said), "others": len(a_ends)}
+
+
 # Kernels of 100 us, always some; beside them a request of one kernel of 200 us each 5 ms.
 LOW, HIGH = (100, 36000), (200, 1, 0, 20030, 5000, 3)
 # Ten kernels of 20 us, 10 us after one another.
@@ -284,6 +303,16 @@ for name, arguments, after, beside in (("short_killed", dict(how="killed", whom=
                                ("short_xserver", dict(how="kills", whom="xserver", goes_on_us=200000), (0, 100000), (15, 25)),
                                ("short_stopped", dict(how="stops", whom="xserver", goes_on_us=800000), (400000, 700000), (2, 10))):
     CASES[name] = (cut_short, arguments, {"before": 0, "after_us": after, "beside": beside, "then": (5, 200)})
+
+
+# While commands gather. An xserver that is stopped suspends the other program until the end of its lease.
+for name, want in (("kills_xserver", {"steps": 35, "latency": (6000, 9500), "others_most_us": (0, 10000)}),
+                   ("stops_xserver", {"steps": 35, "latency": (6000, 8300), "others_most_us": (400000, 700000)}),
+                   ("kills_low", {"steps": 35, "latency": (6000, 8300)}), ("stops_low", {"steps": 35, "latency": (6000, 8300)}),
+                   ("kills_high", {"others_most_us": (0, 10000)}), ("stops_high", {"others_most_us": (0, 100000)})):
+    how, whom = name.split("_")
+    for lv in (2, 3):
+        CASES[f"{name}{lv}"] = (meddled, dict(how=how, whom=whom, level=lv), want)
 
 
 def fits(got, want):
