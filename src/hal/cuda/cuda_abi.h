@@ -110,6 +110,7 @@ struct xs_cu_resource {
 #define XS_CU_INVALID_VALUE      1
 #define XS_CU_OUT_OF_MEMORY      2
 #define XS_CU_NOT_INITIALIZED    3
+#define XS_CU_NO_DEVICE          100
 #define XS_CU_NOT_FOUND          500
 #define XS_CU_NOT_READY          600
 #define XS_CU_CAPTURE_IMPLICIT   906

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Start, devices, contexts. */
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "internal.h"
@@ -30,20 +27,6 @@ void fake_freed(void)
         fake_cuda_on_free();
 }
 
-/* Whether contexts are of an MPS server: a daemon listens in the folder that the environment names. */
-static bool fake_mps(void)
-{
-    const char *folder = getenv("CUDA_MPS_PIPE_DIRECTORY");
-    struct sockaddr_un at = {.sun_family = AF_UNIX};
-    int fd = folder ? socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0) : -1;
-    bool there = fd >= 0 && (size_t)snprintf(at.sun_path, sizeof(at.sun_path), "%s/control", folder) < sizeof(at.sun_path) &&
-                 connect(fd, (struct sockaddr *)&at, sizeof(at)) == 0;
-
-    if (fd >= 0)
-        close(fd);
-    return there;
-}
-
 API cuInit(unsigned flags)
 {
     const char *error = getenv("FAKE_MPS_ERROR");
@@ -51,6 +34,8 @@ API cuInit(unsigned flags)
     (void)flags;
     if (error && fake_mps())
         return atoi(error);
+    if (fake_visible(NULL) == 0)
+        return XS_CU_NO_DEVICE;
     while (fake_without("hangs"))
         sleep(1);
     pthread_mutex_lock(&fake_lock);
@@ -68,17 +53,17 @@ API cuDriverGetVersion(int *v)
 
 API cuDeviceGetCount(int *n)
 {
-    const char *visible = getenv("CUDA_VISIBLE_DEVICES");
-
-    *n = getenv("FAKE_CUDA_ONE") || (visible && strncmp(visible, "GPU-", 4) == 0) ? 1 : DEVICES;
+    *n = fake_visible(NULL);
     return g_init ? 0 : XS_CU_NOT_INITIALIZED;
 }
 
 API cuDeviceGet(CUdevice *d, int i)
 {
-    if (i < 0 || i >= DEVICES)
+    int list[DEVICES];
+
+    if (i < 0 || i >= fake_visible(list))
         return 101;
-    *d = i;
+    *d = list[i];
     return g_init ? 0 : XS_CU_NOT_INITIALIZED;
 }
 

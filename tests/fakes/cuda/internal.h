@@ -90,6 +90,13 @@ CUresult fake_context_synchronize(void);
 /* streams.c */
 CUresult fake_synchronize(CUstream stream, bool per_thread);
 
+/* visible.c: the devices that this program sees, at most DEVICES. ret may be NULL. @return how many */
+int fake_visible(int *ret);
+/* Whether contexts are of an MPS server: a daemon listens in the folder that the environment names. */
+bool fake_mps(void);
+/* Of a device by its place on the bus, 16 bytes. */
+void fake_uuid(int device, unsigned char *ret);
+
 /* memory.c. FAKE_CUDA names one fault: see there. */
 bool fake_without(const char *what);
 

@@ -134,8 +134,7 @@ API cuDeviceGetUuid(unsigned char *ret, CUdevice d)
 {
     if (!getenv("FAKE_CUDA_UUID"))
         return XS_CU_NOT_SUPPORTED;
-    memset(ret, 0xab, 16);
-    ret[15] = (unsigned char)d;
+    fake_uuid(d, ret);
     return 0;
 }
 

@@ -4,7 +4,8 @@
  * FAKE_MPS_EVENTS: a file that gets a line for each start, each end and each terminate_client, with whether that one lived.
  * FAKE_MPS_REFUSE: -d fails with this text. In the pipe folder, by the test: "server" has the number of a first server, without
  * programs; "clients" has the processes that the other one serves, a line each (those that live count); "fault" says that
- * it stands after a fault, and goes with the daemon. */
+ * it stands after a fault, and goes with the daemon. From the daemon: "devices" has the CUDA_VISIBLE_DEVICES that it was started
+ * with, by which the fake driver counts (tests/fakes/cuda/visible.c). */
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -126,6 +127,12 @@ static int serve(void)
     const char *device = getenv("CUDA_VISIBLE_DEVICES");
     FILE *f;
 
+    unlink(in_folder("devices"));
+    f = device ? fopen(in_folder("devices"), "w") : NULL;
+    if (f) {
+        fprintf(f, "%s\n", device);
+        fclose(f);
+    }
     unlink(g_control.sun_path);
     if (bind(listener, (struct sockaddr *)&g_control, sizeof(g_control)) < 0 || listen(listener, 64) < 0) {
         perror(g_control.sun_path);
