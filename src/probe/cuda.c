@@ -7,6 +7,7 @@
  *   xsched-probe-cuda               all devices
  *   xsched-probe-cuda rival DEVICE  the second process: obeys lines on its standard input (struct order)
  *   xsched-probe-cuda devices       which devices a program would see here; makes no context
+ *   xsched-probe-cuda numbers       and whether NVML's number 0 is the first of them, or one of its kind
  *   xsched-probe-cuda space         and whether one runs a kernel, and as a client of MPS (`xsched run --share=space`)
  *
  * Each GPU runs this work for about two seconds. It stops no other program's work. */
@@ -14,6 +15,7 @@
 #include "base/str.h"
 #include "hal/cuda/cuda_abi.h"
 #include "hal/cuda/rm/rm.h"
+#include "probe/cuda_numbers.h"
 #include "probe/probe.h"
 
 #include <dlfcn.h>
@@ -90,16 +92,22 @@ static bool launch_add(struct cuda_device *d, CUstream s, unsigned word)
     return cuLaunchKernel(d->add, 1, 1, 1, 1, 1, 1, 0, s, params, NULL) == XS_CU_SUCCESS;
 }
 
-static const char *prepare(struct cuda_device *d)
+static uint32_t address(CUdevice id)
 {
     int domain = 0, bus = 0, slot = 0;
+
+    cuDeviceGetAttribute(&domain, XS_CU_ATTR_PCI_DOMAIN, id);
+    cuDeviceGetAttribute(&bus, XS_CU_ATTR_PCI_BUS, id);
+    cuDeviceGetAttribute(&slot, XS_CU_ATTR_PCI_DEVICE, id);
+    return xs_pci_number((uint32_t)domain, (uint32_t)bus, (uint32_t)slot, 0);
+}
+
+static const char *prepare(struct cuda_device *d)
+{
     CUcontext ctx;
     void *module, *page;
 
-    cuDeviceGetAttribute(&domain, XS_CU_ATTR_PCI_DOMAIN, d->id);
-    cuDeviceGetAttribute(&bus, XS_CU_ATTR_PCI_BUS, d->id);
-    cuDeviceGetAttribute(&slot, XS_CU_ATTR_PCI_DEVICE, d->id);
-    d->address = xs_pci_number((uint32_t)domain, (uint32_t)bus, (uint32_t)slot, 0);
+    d->address = address(d->id);
     if (cuDevicePrimaryCtxRetain(&ctx, d->id) || cuCtxSetCurrent(ctx))
         return "the driver makes no context";
     if (cuModuleLoadData(&module, k_ptx) || cuModuleGetFunction(&d->add, module, "add"))
@@ -391,6 +399,8 @@ static const char *error_text(CUresult r)
 
     if (r >= XS_CU_MPS_FIRST && r <= XS_CU_MPS_LAST)
         return k_mps[r - XS_CU_MPS_FIRST];
+    if (r == XS_CU_NO_DEVICE)
+        return "the program would see no device";
     snprintf(text, sizeof(text), "the driver's error %d", r);
     return text;
 }
@@ -407,7 +417,7 @@ static bool is_part(const void *lib, CUdevice id)
            memcmp(part, whole, sizeof(whole)) != 0;
 }
 
-static void tell_devices(const void *lib, bool run)
+static void tell_devices(const void *lib, bool run, bool numbers)
 {
     struct cuda_device d = {0};
     const char *broken = NULL;
@@ -428,6 +438,8 @@ static void tell_devices(const void *lib, bool run)
         mps = 0;
     if (run)
         broken = prepare(&d);
+    if (numbers)
+        printf("first=%s\n", compare_first(address(d.id)));
     printf("count=%d\nuuid=%s\nmig=%d\nmps=%d\nwhy=%s\n", count, uuid, is_part(lib, d.id), mps, broken ? broken : "");
 }
 
@@ -439,7 +451,8 @@ void xs_rm_group_made(void)
 int main(int argc, char **argv)
 {
     bool rival = argc == 3 && strcmp(argv[1], "rival") == 0;
-    bool space = argc == 2 && strcmp(argv[1], "space") == 0, devices = argc == 2 && strcmp(argv[1], "devices") == 0;
+    bool space = argc == 2 && strcmp(argv[1], "space") == 0, numbers = argc == 2 && strcmp(argv[1], "numbers") == 0;
+    bool devices = numbers || (argc == 2 && strcmp(argv[1], "devices") == 0);
     int64_t device = 0;
     void *lib = open_vendor(&xs_platforms[XS_PLATFORM_CUDA]), *p;
     int count = 0;
@@ -461,7 +474,7 @@ int main(int argc, char **argv)
     FUNCTIONS(X)
 #undef X
     if (space || devices) {
-        tell_devices(lib, space);
+        tell_devices(lib, space, numbers);
         fflush(stdout);
         _exit(0);
     }
