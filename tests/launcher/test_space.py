@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """xsched run --share=space: the life of the MPS daemon, and every way in which a program shares in time after all. The CUDA driver and
-NVIDIA's control program are fakes. RULE: the helper is one that breaks a rule; the test of that rule must fail."""
+NVIDIA's control program are fakes. The helper or the launcher may be one that breaks a rule; the test of that rule must fail."""
 import os
 import shutil
 import signal
@@ -13,7 +13,8 @@ from layout import BUILD, Layout
 
 FAKES = os.environ["FAKE_MPS_FOLDER"]
 HELPER = os.environ.get("SPACE_HELPER", os.path.join(BUILD, "bin", "xsched-space"))
-UUID = "GPU-abababab-abab-abab-abab-ababababab00"
+LAUNCHER = os.environ.get("SPACE_LAUNCHER", os.path.join(BUILD, "bin", "xsched"))
+UUID, SECOND = "GPU-abababab-abab-abab-abab-ababababab00", "GPU-bbababab-abab-abab-abab-ababababab01"
 TIME = "the program shares in time"
 
 
@@ -31,6 +32,7 @@ class Space(Layout):
         super().setUp()
         shutil.copy2(os.path.join(BUILD, "bin", "xsched-probe-cuda"), self.bin)
         shutil.copy2(HELPER, os.path.join(self.bin, "xsched-space"))
+        shutil.copy2(LAUNCHER, os.path.join(self.bin, "xsched"))
         self.events_file = os.path.join(self.top, "events")
         self.mps = os.path.join(self.folder, "mps-" + UUID)
         self.pipe = os.path.join(self.mps, "mps")
@@ -126,7 +128,7 @@ class Life(Space):
         first = self.program("--priority", "5")
         env = self.space("--priority", "0")
         self.assertEqual(env["CUDA_MPS_PIPE_DIRECTORY"], self.pipe)
-        self.assertEqual(env["CUDA_VISIBLE_DEVICES"], UUID)
+        self.assertNotIn("CUDA_VISIBLE_DEVICES", env)
         self.assertEqual(env["CUDA_MPS_CLIENT_PRIORITY"], "1")
         self.assertEqual(self.events(), [f"start {UUID}"])
         self.assertTrue(until(lambda: len(self.helpers()) == 1))     # more while one forks
@@ -243,7 +245,6 @@ class Refused(Space):
         self.env["FAKE_CUDA_UUID"] = "1"
         del self.env["FAKE_CUDA_ONE"]
         self.shares_in_time("CUDA_VISIBLE_DEVICES names one")
-        self.space(env={"CUDA_VISIBLE_DEVICES": UUID})
         self.shares_in_time("no NVIDIA driver", env={"XSCHED_CUDA_LIB": "/nonexistent"})
 
     def test_trial_fails(self):
@@ -304,6 +305,98 @@ class Named(Space):
         left = self.shares_in_time("no more than 60", env={**env, "FAKE_MPS_ERROR": "808"})
         self.assertEqual(left["CUDA_MPS_PIPE_DIRECTORY"], "/dev/null")
         self.assertEqual(self.events(), ["start None"])
+
+
+class Visible(Space):
+    """CUDA_VISIBLE_DEVICES on a machine with two devices. A program in space meets the device that it would have in time, by a value
+    that it would take there too. Each case ends its daemons, which serve one device each."""
+
+    def setUp(self):
+        super().setUp()
+        del self.env["FAKE_CUDA_ONE"]
+        self.env["LD_LIBRARY_PATH"] = ":".join(p for p in (FAKES, self.env.get("LD_LIBRARY_PATH")) if p)
+
+    def met(self, env):
+        """What the driver shows to a program with this environment."""
+        done = subprocess.run([os.path.join(self.bin, "xsched-probe-cuda"), "space"], env=env, capture_output=True, text=True,
+                              timeout=60, check=True)
+        return dict(line.split("=", 1) for line in done.stdout.splitlines())
+
+    def check(self, given, seen, uuid, **also):
+        """In space, with this value, on this device, which is the one of the same value without MPS."""
+        env = {**also, **({} if given is None else {"CUDA_VISIBLE_DEVICES": given})}
+        found = self.space(env=env, idle="30")
+        self.assertEqual(found.get("CUDA_VISIBLE_DEVICES"), seen, given)
+        self.assertEqual(found["CUDA_MPS_PIPE_DIRECTORY"], os.path.join(self.folder, "mps-" + uuid, "mps"), given)
+        self.assertIn(f"start {uuid}", self.events())
+        native, met = self.met({**self.env, **env}), self.met(found)
+        self.assertEqual((native["count"], native["uuid"], native["mps"], native["why"]), ("1", uuid, "0", ""), given)
+        self.assertEqual((met["count"], met["uuid"], met["mps"], met["why"]), ("1", uuid, "1", ""), given)
+
+    def test_numbers(self):
+        """A number stays one that int() takes, and 0 is the only one that the daemon has."""
+        self.check("1", "0", SECOND)
+        self.check("0", "0", UUID)
+        for given in ("1,-1", " 1", "01", "+1", "1gpu", "1,7,0", "1," + UUID):
+            self.check(given, "0", SECOND)
+        for given in ("0,-1", "00", "+0"):
+            self.check(given, given, UUID)
+
+    def test_order(self):
+        """Which device a number names is the driver's affair; in space there is one."""
+        self.check("1", "0", UUID, FAKE_CUDA_FASTEST="1")
+        self.check("0", "0", SECOND, FAKE_CUDA_FASTEST="1")
+        self.check("1", "0", SECOND, FAKE_CUDA_FASTEST="1", CUDA_DEVICE_ORDER="PCI_BUS_ID")
+
+    def test_kept(self):
+        """Where one device is all there is, a program without the variable gets none, and a UUID, shortened or not, stays."""
+        self.check(None, None, UUID, FAKE_CUDA_ONE="1")
+        for given in (SECOND, "GPU-bb", SECOND[:20], SECOND + ",-1", SECOND + ",0"):
+            self.check(given, given, SECOND)
+        self.check("GPU-", "GPU-", UUID, FAKE_CUDA_ONE="1")
+
+    def test_none_or_several(self):
+        """As without MPS: no device, or two."""
+        for given in ("", "-1", "-1,0", "NoDevFiles", "void", "none", "7", "GPU-cc", "GPU-", "0,0", f"{UUID},{UUID}", "gpu-ab", UUID[4:]):
+            self.shares_in_time("the program would see no device", env={"CUDA_VISIBLE_DEVICES": given})
+        for given in ("0,1", "1,0", f"{UUID},{SECOND}", "1,0,-1"):
+            self.shares_in_time("names one", env={"CUDA_VISIBLE_DEVICES": given})
+        self.shares_in_time("names one")
+        self.shares_in_time("MIG", env={"CUDA_VISIBLE_DEVICES": UUID, "FAKE_CUDA": "mig"})
+        self.assertEqual((self.events(), self.helpers(), self.daemons()), ([], [], []))
+
+    def test_kinds(self):
+        """A program may take its number for NVML's, whose 0 is the first device of the bus: not where that is of another kind.
+        The UUID is no number, and what starts with 0 means what it meant."""
+        for kinds in ("AB", "Aa"):
+            env = {"CUDA_VISIBLE_DEVICES": "1", "FAKE_NVML_KINDS": kinds}
+            self.shares_in_time(f"CUDA_VISIBLE_DEVICES=1 would become 0, for NVML a GPU of another kind ({SECOND} works)", env=env)
+            self.assertEqual(self.events(), [])
+        self.check("1", "0", UUID, FAKE_NVML_KINDS="AB", FAKE_CUDA_FASTEST="1")   # NVML's 0 is the very device
+        self.check(SECOND, SECOND, SECOND, FAKE_NVML_KINDS="AB")
+        self.check("0", "0", UUID, FAKE_NVML_KINDS="AB")
+        self.check("1", "0", SECOND, FAKE_NVML_KINDS="-")                         # nobody has NVML
+        self.check("1", "0", SECOND, LD_LIBRARY_PATH="")
+
+    def test_other_device(self):
+        """A daemon that was started with other devices than its folder's name says."""
+        self.check("1", "0", SECOND)
+        for devices in (UUID, f"{UUID},{SECOND}"):
+            with open(os.path.join(self.folder, "mps-" + SECOND, "mps", "devices"), "w", encoding="ascii") as f:
+                f.write(devices)
+            self.shares_in_time("the MPS daemon has another device", env={"CUDA_VISIBLE_DEVICES": "1"})
+
+    def test_named(self):
+        """Who names a daemon has the numbers of that daemon."""
+        named = os.path.join(self.top, "named")
+        os.mkdir(named)
+        env = {"CUDA_MPS_PIPE_DIRECTORY": named}
+        subprocess.run(["nvidia-cuda-mps-control", "-d"], env={**self.env, **env, "CUDA_VISIBLE_DEVICES": SECOND}, check=True, timeout=30)
+        for given in (None, "0", SECOND):
+            found = self.space(env={**env, **({} if given is None else {"CUDA_VISIBLE_DEVICES": given})})
+            self.assertEqual(found.get("CUDA_VISIBLE_DEVICES"), given)
+            self.assertEqual(self.met(found)["uuid"], SECOND)
+        self.shares_in_time("would see no device", env={**env, "CUDA_VISIBLE_DEVICES": "1"})
 
 
 if __name__ == "__main__":

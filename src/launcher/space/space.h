@@ -4,6 +4,7 @@
  * with the first program; the helper ends after the last.
  *
  * space_run.c      `xsched run`: asks the helper, tries it all in a child, sets the environment or says why not
+ * visible.c        which value of CUDA_VISIBLE_DEVICES a program in space gets
  * space_helper.c   the helper: which programs use the daemon, its start, its end, its faults
  * mps_control.c    NVIDIA's control program
  *
@@ -22,13 +23,17 @@
 #define XS_SPACE_PACKET   4096u
 #define XS_SPACE_MOST     60u            /* programs that one MPS daemon serves */
 
-/* Rules that keep a daemon's life right; tests leave out one by one, and must notice. */
+/* Rules that keep a daemon's life and a program's device right; tests leave out one by one, and must notice. */
 #define XS_SPACE_RULE_ONE   1u           /* use one that runs already */
 #define XS_SPACE_RULE_LAST  2u           /* it stays while a program uses it, and ends after the last */
 #define XS_SPACE_RULE_MOST  4u           /* no more programs than it serves */
 #define XS_SPACE_RULE_FAULT 8u           /* after a fault, the next program gets a new one */
+#define XS_SPACE_RULE_FORM  16u          /* a program without CUDA_VISIBLE_DEVICES, or with a UUID there, keeps that */
+#define XS_SPACE_RULE_ZERO  32u          /* a number becomes 0, the only one that the daemon has */
+#define XS_SPACE_RULE_KIND  64u          /* not where NVML's number 0 is a device of another kind */
+#define XS_SPACE_RULE_SAME  128u         /* the daemon's device is the one that the program would have without it */
 #ifndef XS_SPACE_RULES
-#define XS_SPACE_RULES      15u
+#define XS_SPACE_RULES      255u
 #endif
 
 /** An MPS daemon, by its folders. */
@@ -50,6 +55,10 @@ int xs_mps_programs(const struct xs_mps *m, bool *ret_fault);
 int xs_mps_end_program(const struct xs_mps *m, pid_t pid);
 /** The same in the daemon that programs with this environment meet; does nothing where there is none. */
 void xs_mps_end_own(pid_t pid);
+
+/** @param native  CUDA_VISIBLE_DEVICES of a program that sees one device, not a part of one (MIG); NULL: it is not set
+ *  @return its value under a daemon that has this device alone (decision 0043); NULL: not set */
+const char *xs_space_visible(const char *native);
 
 /** `xsched run --share=space`: sets the environment of the program that this process becomes, or says why it
  *  shares in time.

@@ -42,6 +42,7 @@ struct device {
     unsigned count;                      /* that the program would see */
     char uuid[64];
     bool mig, served;                    /* served: contexts on it are MPS's */
+    bool unlike_first;                   /* NVML's number 0 is a device of another kind */
     char why[256];                       /* empty: a kernel ran */
 };
 
@@ -63,7 +64,7 @@ static const char *field(const char *text, const char *name, char *ret, size_t s
     return ret;
 }
 
-/* @param what  "devices" or "space"  @return false, with a reason, if it learns nothing of devices */
+/* @param what  "devices", "numbers" or "space"  @return false, with a reason, if it learns nothing of devices */
 static bool look(const char *what, struct device *ret)
 {
     char own[PATH_MAX], program[PATH_MAX + 32], text[4096], word[64];
@@ -88,6 +89,7 @@ static bool look(const char *what, struct device *ret)
     field(text, "uuid", ret->uuid, sizeof(ret->uuid));
     ret->count = xs_str_parse_i64(field(text, "count", word, sizeof(word)), &count) == 0 && count > 0 ? (unsigned)count : 0;
     ret->mig = strcmp(field(text, "mig", word, sizeof(word)), "1") == 0;
+    ret->unlike_first = strcmp(field(text, "first", word, sizeof(word)), "unlike") == 0;
     ret->served = strcmp(field(text, "mps", word, sizeof(word)), "1") == 0;
     if (status != 0 && !ret->why[0])
         xs_str_copy(ret->why, sizeof(ret->why),
@@ -269,20 +271,52 @@ static bool use_named(const char *folder)
     return time_then(why);
 }
 
+static void set_or_not(const char *name, const char *value)
+{
+    if (value)
+        setenv(name, value, 1);
+    else
+        unsetenv(name);
+}
+
+/* @return why the program cannot have this device in space with the value that it would see; NULL: it can */
+static const char *against(const struct device *native, const struct device *found)
+{
+    if (found->why[0])
+        return found->why;
+    if (!found->served)
+        return "the MPS daemon does not serve a trial program";
+    if (XS_SPACE_RULES & XS_SPACE_RULE_SAME && (found->count != 1 || strcmp(found->uuid, native->uuid) != 0))
+        return "the MPS daemon has another device";
+    return NULL;
+}
+
+static const char *unlike(const char *visible, const char *uuid, char *ret, size_t size)
+{
+    snprintf(ret, size, "CUDA_VISIBLE_DEVICES=%.64s would become 0, for NVML a GPU of another kind (%s works)",
+             visible, uuid);
+    return ret;
+}
+
 static bool use_own(unsigned idle_s)
 {
     char folder[PATH_MAX], pipe[PATH_MAX], why[512], log[PATH_MAX + 8];
-    const char *visible = getenv("CUDA_VISIBLE_DEVICES"), *wrong;
+    const char *visible = getenv("CUDA_VISIBLE_DEVICES"), *wrong, *value;
     char *old = visible ? strdup(visible) : NULL;
     struct device d, found;
+    bool renumbers;
     int fd;
 
-    if (!look("devices", &d) || d.why[0])
+    value = xs_space_visible(old);
+    renumbers = old && value != old;
+    if (!look(renumbers ? "numbers" : "devices", &d) || d.why[0])
         wrong = d.why;
     else if (d.mig || strncmp(d.uuid, "GPU-", 4) != 0)
         wrong = "the device is a part of one (MIG), or has no UUID";
     else if (d.count != 1)
         wrong = "it is for one device, and the program would see more (CUDA_VISIBLE_DEVICES names one)";
+    else if (XS_SPACE_RULES & XS_SPACE_RULE_KIND && renumbers && d.unlike_first)
+        wrong = unlike(old, d.uuid, why, sizeof(why));
     else
         wrong = make_folder(d.uuid, folder, sizeof(folder));
     if (wrong) {
@@ -297,21 +331,19 @@ static bool use_own(unsigned idle_s)
     snprintf(log, sizeof(log), "%s/log", folder);
     setenv("CUDA_MPS_PIPE_DIRECTORY", pipe, 1);
     setenv("CUDA_MPS_LOG_DIRECTORY", log, 1);
-    setenv("CUDA_VISIBLE_DEVICES", d.uuid, 1);   /* numbers are the daemon's there, and it has one device */
-    if (look("space", &found) && !found.why[0] && found.served && send(fd, "stays", 5, MSG_NOSIGNAL) == 5) {
-        close(fd);
-        free(old);
-        return true;
-    }
+    set_or_not("CUDA_VISIBLE_DEVICES", value);
+    look("space", &found);
+    wrong = against(&d, &found);
+    if (!wrong && send(fd, "stays", 5, MSG_NOSIGNAL) != 5)
+        wrong = "its helper is gone";
     close(fd);
-    unsetenv("CUDA_MPS_PIPE_DIRECTORY");
-    unsetenv("CUDA_MPS_LOG_DIRECTORY");
-    if (old)
-        setenv("CUDA_VISIBLE_DEVICES", old, 1);
-    else
-        unsetenv("CUDA_VISIBLE_DEVICES");
+    if (wrong) {
+        unsetenv("CUDA_MPS_PIPE_DIRECTORY");
+        unsetenv("CUDA_MPS_LOG_DIRECTORY");
+        set_or_not("CUDA_VISIBLE_DEVICES", old);
+    }
     free(old);
-    return time_then(found.why[0] ? found.why : "the MPS daemon does not serve a trial program");
+    return wrong ? time_then(wrong) : true;
 }
 
 bool xs_space_begin(int priority, unsigned idle_s)
