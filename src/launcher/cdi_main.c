@@ -232,36 +232,16 @@ static const char *socket_folder(const struct cdi_arguments *a, struct xs_places
     return places->items[first].path;
 }
 
-/* The device of a daemon that xsched-space keeps: .../mps-GPU-UUID/mps. Numbers of devices are the daemon's there.
- * @return false: another daemon's */
-static bool device_of_daemon(const char *folder, char *ret, size_t size)
-{
-    const char *at = strstr(folder, "/mps-GPU-");
-    size_t n;
-
-    if (!at)
-        return false;
-    at += strlen("/mps-");
-    n = strcspn(at, "/");
-    if (strcmp(at + n, "/mps") != 0 || n >= size)
-        return false;
-    memcpy(ret, at, n);
-    ret[n] = 0;
-    return true;
-}
-
-/* The folder has the same name inside: by it xserver knows which programs are in one MPS server. */
+/* The folder has the same name inside: by it xserver knows which programs are in one MPS server. CUDA_VISIBLE_DEVICES
+ * is the container's own affair (decision 0043). */
 static json_t *space_device(const struct cdi_arguments *a, const struct cdi_device *d)
 {
     json_t *env = json_array();
-    char uuid[64];
 
     json_array_append_new(env, json_sprintf("XSCHED_PRIORITY=%lld", (long long)d->priority));
     json_array_append_new(env, json_string("XSCHED_SHARE=SPACE"));
     json_array_append_new(env, json_sprintf("CUDA_MPS_PIPE_DIRECTORY=%s", a->space));
     json_array_append_new(env, json_sprintf("CUDA_MPS_CLIENT_PRIORITY=%d", d->priority > 0 ? 0 : 1));
-    if (device_of_daemon(a->space, uuid, sizeof(uuid)))
-        json_array_append_new(env, json_sprintf("CUDA_VISIBLE_DEVICES=%s", uuid));
     return json_pack("{s:o, s:{s:o, s:[o]}}", "name", json_sprintf("%s" SPACE_SUFFIX, d->name), "containerEdits", "env", env,
                      "mounts", mount_of(a->space, a->space));
 }
