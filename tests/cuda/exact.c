@@ -24,6 +24,9 @@
  *   exact hands KERNEL_US KERNELS LAUNCH_US FIRST_US BIG_US STEPS THINK_US
  *     steps: THINK_US, so many kernels, a launch each LAUNCH_US, then one of BIG_US. A helper thread waits for each step;
  *     the program needs what that one waits for only once the next step has been launched. Prints what each took, in us
+ *   exact graph KERNEL_US KERNELS FIRST_US THINK_US STEPS
+ *     steps: one launch of a graph of so many kernels, an event behind it, a wait for the event, and THINK_US until the next
+ *     step, as a server decodes whose steps are CUDA graphs; prints what each took, in us
  *   exact both KERNEL_US KERNELS GAP_US FIRST_US EACH_US REQUESTS LOW_KERNEL_US LOW_UNTIL_US
  *     high, on a stream of priority -1, beside a thread that does what low does on another stream of the same context;
  *     prints what high prints, then what low prints
@@ -58,6 +61,7 @@ static int (*destroy)(P), (*init)(unsigned), (*retain)(P *, int), (*set)(P), (*c
 static int (*function)(P *, P, const char *), (*create_context)(P *, unsigned, int), (*create_urgent)(P *, unsigned, int);
 static int (*launch)(P, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, P, P *, P *);
 static int (*allocate)(uint64_t *, size_t), (*fill)(uint64_t, unsigned char, size_t);
+static int (*capture)(P, int), (*end_capture)(P, P *), (*instantiate)(P *, P, uint64_t), (*launch_graph)(P, P);
 static int (*create_event)(P *, unsigned), (*record)(P, P), (*sync_event)(P), (*query_event)(P);
 static uint64_t (*waits)(void);
 static void (*lose)(void);
@@ -354,6 +358,30 @@ static int hands(uint64_t kernel_us, uint64_t kernels, uint64_t launch_us, uint6
     return 0;
 }
 
+static int graph(uint64_t kernel_us, uint64_t kernels, uint64_t first_us, uint64_t think_us, uint64_t steps)
+{
+    P captured, executable, event;
+
+    OK(create_event(&event, 2));
+    OK(capture(g_stream, 2));
+    for (uint64_t k = 0; k < kernels; k++)
+        burn(kernel_us);
+    OK(end_capture(g_stream, &captured));
+    OK(instantiate(&executable, captured, 0));
+    sleep_us(first_us - now_us());
+    for (uint64_t i = 0; i < steps; i++) {
+        uint64_t begin = now_us();
+
+        OK(launch_graph(executable, g_stream));
+        OK(record(event, g_stream));
+        OK(sync_event(event));
+        printf("%" PRIu64 "\n", now_us() - begin);
+        sleep_us(think_us);
+    }
+    check(g_done_ns != steps * kernels * kernel_us * 1000, "what was computed");
+    return 0;
+}
+
 /* One kernel, then a wait, at whose end the program has joined. */
 static void begin(uint64_t kernel_us)
 {
@@ -422,6 +450,10 @@ int main(int argc, char **argv)
     GET(destroy, lib, "cuCtxDestroy_v2");
     GET(allocate, lib, "cuMemAlloc_v2");
     GET(fill, lib, "cuMemsetD8_v2");
+    GET(capture, lib, "cuStreamBeginCapture_v2");
+    GET(end_capture, lib, "cuStreamEndCapture");
+    GET(instantiate, lib, "cuGraphInstantiateWithFlags");
+    GET(launch_graph, lib, "cuGraphLaunch");
     GET(create_event, lib, "cuEventCreate");
     GET(record, lib, "cuEventRecord");
     GET(sync_event, lib, "cuEventSynchronize");
@@ -458,6 +490,8 @@ int main(int argc, char **argv)
         return serves(number[0], number[1], number[2], number[3], number[4], number[5], number[6]);
     if (strcmp(argv[1], "hands") == 0)
         return hands(number[0], number[1], number[2], number[3], number[4], number[5], number[6]);
+    if (strcmp(argv[1], "graph") == 0)
+        return graph(number[0], number[1], number[2], number[3], number[4]);
     if (strcmp(argv[1], "ahead") == 0)
         return ahead(number[0], number[1], number[2], number[3], number[4], number[5]);
     return (strcmp(argv[1], "eager") == 0 ? eager : high)(number[0], number[1], number[2], number[3], number[4], number[5]);

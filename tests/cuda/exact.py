@@ -204,6 +204,8 @@ EAGER_LOW, EAGER = (100, 290000), (10, 60, 40, 20030, 6000, 45)
 
 SLOW = (20, 60, 100, 20030, 8000, 35)
 GATHER = ("--tune=gather=1",)
+# Twenty steps, each a graph of forty kernels of 40 us, 300 us after one another.
+GRAPH = (40, 40, 20030, 300, 20)
 
 # name: function, its arguments, what must come out: numbers, or two between which they lie
 CASES = {
@@ -279,6 +281,13 @@ CASES = {
               {"latency": (1640, 1860), "kernels": (920, 1050)}),
     "hands2": (pair, dict(level=2, low=(100, 240000), high=(3, 20, 12, 20030, 600, 130, 1400), world=SWITCH, how="hands", xserver=GATHER),
                {"latency": (1640, 1860), "kernels": (1120, 1250)}),
+    # A step is one graph of 1600 us and a wait for the event behind it. Without XSched the other program's slices of 2 ms come
+    # in between. At level 1 a step may wait for what was in flight when the urgent program had paused (1000 us), at the others
+    # for the change of groups (100) and the rest of a short slice.
+    "graph_native": (pair, dict(level=0, low=(100, 60000), high=GRAPH, world=SWITCH, how="graph"), {"latency": [2010] + [3548] * 19}),
+    "graph1": (pair, dict(level=1, low=(100, 60000), high=GRAPH, world=SWITCH, how="graph"), {"latency": (1600, 2800), "kernels": (60, 160)}),
+    "graph2": (pair, dict(level=2, low=(100, 60000), high=GRAPH, world=SWITCH, how="graph"), {"latency": (1600, 1750), "gates": (1, 400)}),
+    "graph3": (pair, dict(level=3, low=(100, 60000), high=GRAPH, world=SWITCH, how="graph"), {"latency": (1600, 1750), "gates": (1, 400)}),
     # 2000 us, and at most a quarter and a kernel more: 6 us of each are taken for the way of a mark, which is no way here.
     "in_flight": (alone, dict(level=1, low=(100, 24000)), {"in_flight_us": (2000, 2600), "took_us": (9800, 10300)}),
     "in_flight_1000": (alone, dict(level=1, low=(100, 24000), XSCHED_TUNE="inflight-us=1000"), {"in_flight_us": (900, 1350)}),
