@@ -6,6 +6,9 @@
   space.py life BUILD         one daemon for several programs of `xsched run --share=space`, which ends after them
   space.py kills BUILD TIMES  the helper, MPS's control daemon, its server and xserver are killed under load, each so often
   space.py victims BUILD TIMES  a program with kernels outstanding is killed (kill -9) beside another one, whose outcome counts
+  space.py see                prints which devices the driver and NVML show to this program, under which CUDA_VISIBLE_DEVICES
+  space.py numbers BUILD      each form of CUDA_VISIBLE_DEVICES in space and under a daemon of one device: what the program saw, and
+                              whether it met the device that it meets without MPS. Two devices show more than one.
   space.py gates BUILD        what closed gates in one program's streams do to another program of the same MPS server
 
 Rows on stdout; ends with 1 when something is wrong."""
@@ -19,6 +22,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import uuid
 
 PTX = b""".version 7.0
 .target sm_70
@@ -132,6 +136,33 @@ def park(streams):
     return 0
 
 
+def nvml_uuid(index):
+    """Of NVML's device with this number, as vLLM and PyTorch's monitoring look one up."""
+    try:
+        lib = ctypes.CDLL("libnvidia-ml.so.1")
+    except OSError:
+        return None
+    device, text = ctypes.c_void_p(), ctypes.create_string_buffer(96)
+    bad = lib.nvmlInit_v2() or lib.nvmlDeviceGetHandleByIndex_v2(index, ctypes.byref(device))
+    return None if bad or lib.nvmlDeviceGetUUID(device, text, 96) else text.value.decode()
+
+
+def see():
+    lib = ctypes.CDLL("libcuda.so.1")
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    count, device, mps, uuids, raw = ctypes.c_int(), ctypes.c_int(), ctypes.c_int(), [], ctypes.create_string_buffer(16)
+    error = lib.cuInit(0) or lib.cuDeviceGetCount(ctypes.byref(count))
+    for i in range(count.value):
+        lib.cuDeviceGet(ctypes.byref(device), i)
+        lib.cuDeviceGetUuid(raw, device)
+        uuids.append(f"GPU-{uuid.UUID(bytes=raw.raw)}")
+        lib.cuDeviceGetAttribute(ctypes.byref(mps), MPS_ENABLED, device)
+    first = (visible or "0").split(",", maxsplit=1)[0]
+    print(json.dumps({"visible": visible, "error": error, "count": count.value, "uuids": uuids, "mps": mps.value,
+                      "nvml": nvml_uuid(int(first)) if first.isdigit() else None}), flush=True)
+    return 0
+
+
 # ---- what starts those ----
 
 class Bad(Exception):
@@ -186,7 +217,8 @@ class Place:
     def end(self):
         for pid in self.processes("xsched-space", "xserver"):
             os.kill(pid, signal.SIGKILL)
-        for folder in (os.path.join(self.top, "xsched", n) for n in os.listdir(os.path.join(self.top, "xsched"))):
+        own = os.path.join(self.top, "xsched")
+        for folder in (os.path.join(own, n) for n in (os.listdir(own) if os.path.isdir(own) else ())):
             if os.path.isdir(os.path.join(folder, "mps")):
                 subprocess.run(["nvidia-cuda-mps-control"], input="quit -t 2\n", text=True, timeout=60, check=False,
                                env={**self.env, "CUDA_MPS_PIPE_DIRECTORY": os.path.join(folder, "mps")}, capture_output=True)
@@ -202,7 +234,7 @@ def first_line(p, seconds=90):
 def last(p, seconds=60):
     """Of a program whose pipes have no buffer (bufsize=0): communicate() does not see what readline() has read ahead."""
     out, err = (text.decode() for text in p.communicate(timeout=seconds))
-    lines = [json.loads(line) for line in out.splitlines()]
+    lines = [json.loads(line) for line in out.splitlines() if line.startswith("{")]
     return p.returncode, (lines or [{}])[-1], err
 
 
@@ -302,6 +334,52 @@ def victims(build, times):
         place.end()
 
 
+def numbers(build):
+    place, wrong = Place(build), []
+    place.env.pop("CUDA_VISIBLE_DEVICES", None)
+
+    def seen_with(value, share=None):
+        """share None: no XSched, but the MPS daemon that the environment names."""
+        place.env.update({} if value is None else {"CUDA_VISIBLE_DEVICES": value})
+        p = place.start("see", share=share, idle="30") if share else \
+            subprocess.Popen([sys.executable, os.path.abspath(__file__), "see"], env=place.env, stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE)
+        _, found, err = last(p, 90)
+        place.env.pop("CUDA_VISIBLE_DEVICES", None)
+        return {**found, **({"said": err.strip()[-300:]} if err.strip() else {})}
+
+    try:
+        all_of_it = seen_with(None)
+        uuids = all_of_it["uuids"]
+        row(test="numbers", metric="native", **all_of_it)
+        forms = [(str(i), "0", u) for i, u in enumerate(uuids)]
+        forms += [(v, v, u) for u in uuids for v in (u, u[:16])] + ([(None, None, uuids[0])] if len(uuids) == 1 else [])
+        for value, sees, of in forms:
+            native, found = seen_with(value), seen_with(value, share="space")
+            good = native.get("uuids") == found.get("uuids") == [of] and found.get("mps") == 1 and found.get("visible") == sees
+            row(test="numbers", metric="space", given=value, good=good, native_uuids=native.get("uuids"), **found)
+            wrong += [] if good else [value]
+        for value in ("-1", "", "void", *([None, "1,0"] if len(uuids) > 1 else [])):   # in time, as without XSched
+            native, found = seen_with(value), seen_with(value, share="space")
+            good = all(native.get(k) == found.get(k) for k in ("visible", "error", "count", "uuids")) and not found.get("mps")
+            row(test="numbers", metric="time", given=value, good=good, **found)
+            wrong += [] if good else [value]
+        pipe = os.path.join(place.top, "own")                                          # what MPS itself does
+        os.mkdir(pipe)
+        place.env.update(CUDA_MPS_PIPE_DIRECTORY=pipe, CUDA_MPS_LOG_DIRECTORY=pipe)
+        subprocess.run(["nvidia-cuda-mps-control", "-d"], env={**place.env, "CUDA_VISIBLE_DEVICES": uuids[-1]}, check=True,
+                       timeout=60, capture_output=True)
+        for value in (None, "0", uuids[-1], uuids[-1][:16], "0,-1", str(len(uuids) - 1), "1", uuids[0]):
+            row(test="numbers", metric="daemon", daemon=uuids[-1], given=value, **seen_with(value))
+    finally:
+        if "CUDA_MPS_PIPE_DIRECTORY" in place.env:
+            subprocess.run(["nvidia-cuda-mps-control"], input="quit -t 2\n", text=True, timeout=60, check=False, env=place.env,
+                           capture_output=True)
+        place.end()
+    if wrong:
+        raise Bad(f"CUDA_VISIBLE_DEVICES={wrong}")
+
+
 def gates(build):
     """The other program's latency and the program's own other stream, for more closed gates and more connections to the device."""
     place = Place(build)
@@ -333,12 +411,16 @@ def main(args):
             return load(float(args[1]))
         if args[:1] == ["park"]:
             return park(int(args[1]))
+        if args[:1] == ["see"]:
+            return see()
         if args[:1] == ["life"]:
             life(args[1])
         elif args[:1] == ["kills"]:
             kills(args[1], int(args[2]))
         elif args[:1] == ["victims"]:
             victims(args[1], int(args[2]))
+        elif args[:1] == ["numbers"]:
+            numbers(args[1])
         elif args[:1] == ["gates"]:
             gates(args[1])
         else:
