@@ -312,7 +312,7 @@ static struct {
     _Atomic uint64_t launched, complete;
 } g_handed;
 
-#define LOOK_US 5
+#define LOOK_US 40
 
 static void *helper(void *arg)
 {
