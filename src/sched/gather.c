@@ -97,7 +97,7 @@ static void tell(struct xs_entity *e, uint32_t to, uint32_t ring_at)
 static struct xs_step_plan any_plan(const struct xs_gather *g)
 {
     return (struct xs_step_plan){.to = 1 + (uint32_t)(g->entered % 13), .off_at = (uint32_t)(g->entered % 5),
-                                 .off_ns = UINT64_MAX, .ns = XS_NS_PER_MS};
+                                 .off_ns = UINT64_MAX, .opens_ns = XS_NS_PER_MS};
 }
 
 static void begin_step(struct xs_entity *e, uint64_t now_ns)
@@ -111,7 +111,7 @@ static void begin_step(struct xs_entity *e, uint64_t now_ns)
     g->first_ns = g->entered > g->step_entered ? now_ns : 0;
     g->until_ns = 0;
     g->off_ns = UINT64_MAX;
-    g->gathered = g->drains = g->expired = g->spoiled = false;
+    g->gathered = g->drains = g->expired = g->overdue = g->spoiled = false;
     g->plan = (struct xs_step_plan){.off_ns = UINT64_MAX};
     if (g->steps)
         g->plan = e->sched->config.gather == XS_SCHED_GATHER_ALWAYS ? any_plan(g) : xs_steps_plan(g->steps);
@@ -249,7 +249,7 @@ static void end_step(struct xs_sched *s, struct xs_entity *e, uint64_t now_ns)
                            .waited_ns = g->waited_ns - g->step_waited_ns, .gathered = g->gathered,
                            .period_ns = g->before_ns ? first_ns - XS_MIN(g->before_ns, first_ns) : 0,
                            .alone = g->phase == XS_GATHER_ALONE, .helper = g->helper,
-                           .spoiled = g->spoiled};
+                           .expired = g->overdue, .spoiled = g->spoiled};
 
     g->seen_waited_ns = g->waited_ns;
     if (g->ended <= g->step_entered) { /* a wait for what was complete */
@@ -314,6 +314,7 @@ static void follow_entity(struct xs_sched *s, struct xs_view *v, struct xs_entit
     }
     g->spoiled |= !e->before.run && !xs_entity_gathers(e) && e->nready > 0;
     g->expired |= g->until_ns && now_ns >= g->until_ns;
+    g->overdue |= g->expired && xs_entity_gathers(e);
     if (xs_entity_gathers(e) && (any_opened(e) || g->awaited || g->expired))
         opened(e, now_ns);
     if (g->waited_ns != g->seen_waited_ns)
@@ -324,7 +325,7 @@ static void follow_entity(struct xs_sched *s, struct xs_view *v, struct xs_entit
     if (!g->first_ns && g->entered > g->step_entered)
         g->first_ns = now_ns;
     if (!g->until_ns && g->first_ns)
-        g->until_ns = g->first_ns + XS_MIN(XS_MAX(2 * g->plan.ns, HOLDS_LEAST_NS), HOLDS_MOST_NS);
+        g->until_ns = g->first_ns + XS_MIN(XS_MAX(2 * g->plan.opens_ns, HOLDS_LEAST_NS), HOLDS_MOST_NS);
     look_leave(e, now_ns);
 }
 

@@ -102,6 +102,7 @@ struct xs_gather {
     bool others_left;                              /* ... the device for this opening, or were to */
     bool spoiled;                                  /* it was suspended in this step */
     bool expired;                                  /* it took too long: no further command of this step gathers */
+    bool overdue;                                  /* ... and some gathered until then */
     bool drains;                                   /* its gathered commands run; further ones may gather after that */
     bool asked;                                    /* its owner knows that gates would be of use */
 };

@@ -16,6 +16,7 @@
 #define IRREGULAR  64u            /* steps without a kind that came again */
 #define SHORT_GAP_NS 4000000u    /* the others stay off the device for so long at most, to see a step by itself */
 #define RESTS_MOST 6u
+#define WELL       256u           /* so many steps that gather make the next rest shorter */
 #define LATE_LEAST_NS 20000u
 #define LATE_MUCH  8
 #define PAIRS      16u            /* comparisons whose average counts */
@@ -84,16 +85,19 @@ static uint32_t worth(const struct xs_step_kind *k)
 
 static void rest(struct xs_step_kind *k)
 {
-    k->rest = REST << XS_MIN(k->rests, RESTS_MOST);
-    k->rests++;
+    k->rests = XS_MIN(k->rests + 1, RESTS_MOST + 1);
+    k->rest = REST << (k->rests - 1);
+    k->well = 0;
     k->to = 0;
     k->late_once = false;
 }
 
-/* The program waited longer than it does without. */
-static void less(struct xs_step_kind *k, uint64_t late_ns)
+/* The program waited longer than it does without. In this step commands may have come faster than in those before. */
+static void less(struct xs_step_kind *k, const struct xs_step *step, uint64_t late_ns)
 {
-    uint32_t by = XS_MAX(commands_in(k, 2 * late_ns), k->to / 16 + 1);
+    uint64_t launch_ns = XS_MAX(step->ns - XS_MIN(step->ns, step->waited_ns), 1);
+    uint64_t own = XS_MIN(2 * late_ns * step->commands / launch_ns, (uint64_t)k->to);
+    uint32_t by = XS_MAX(XS_MAX(commands_in(k, 2 * late_ns), (uint32_t)own), k->to / 16 + 1);
 
     k->to -= XS_MIN(by, k->to);
     k->late_once = true;
@@ -107,6 +111,10 @@ static void more(struct xs_step_kind *k)
 {
     uint32_t by = k->commands / (k->late_once ? 512u : 32u);
 
+    if (++k->well >= WELL && k->rests) {
+        k->well = 0;
+        k->rests--;
+    }
     if (++k->gathers < (by ? 1u : 4u))
         return;
     k->gathers = 0;
@@ -120,9 +128,9 @@ static void learn_gathered(struct xs_step_kind *k, const struct xs_step *step, b
 
     k->late_ns += (late_ns - k->late_ns) / 4;
     if (k->late_ns > bound_ns)
-        less(k, (uint64_t)k->late_ns);
+        less(k, step, (uint64_t)k->late_ns);
     else if (late_ns > LATE_MUCH * bound_ns)
-        less(k, (uint64_t)late_ns / 4);
+        less(k, step, (uint64_t)late_ns / 4);
     else if (!odd && k->late_ns < bound_ns / 2)
         more(k);
 }
@@ -188,6 +196,8 @@ static void learn(struct xs_step_kind *k, const struct xs_step *step)
     k->seen++;
     if (k->rest)
         k->rest--;
+    if (step->expired)            /* it may wait where XSched does not see it: for memory that a kernel writes */
+        rest(k);
     if (!odd && !step->helper)
         compare(k, step->ns, step->alone, step->gathered);
     if (step->helper)
@@ -240,11 +250,9 @@ struct xs_step_plan xs_steps_plan(const struct xs_steps *s)
 {
     const struct xs_step_kind *k = s->now;
     struct xs_step_plan p = {.off_ns = UINT64_MAX};
-    uint64_t opens_ns;
 
     if (!k)
         return p;
-    p.ns = k->ns;
     if (k->odd > ODD_STOP || k->rest)
         return p;
     if (k->plains < KNOWN || k->seen % (k->pairs < PAIRS ? CHECK_SOON : CHECK_EACH) < (k->helper ? 2 : 1)) {
@@ -252,13 +260,13 @@ struct xs_step_plan xs_steps_plan(const struct xs_steps *s)
         return p;
     }
     p.to = k->to;
+    p.opens_ns = time_of(k, k->to);
     if (k->helper && k->to >= k->commands)
         return p;                 /* the others leave as the helper waits: nobody else does */
-    opens_ns = time_of(k, k->to);
-    if (opens_ns > XS_STEP_LEAD_NS)
+    if (p.opens_ns > XS_STEP_LEAD_NS)
         p.off_at = XS_MAX(k->to - XS_MIN(commands_in(k, XS_STEP_LEAD_NS), k->to), 1u);
-    else if (k->gap_ns + opens_ns > XS_STEP_LEAD_NS + k->gap_off_ns && k->gap_off_ns < k->gap_ns / 4)
-        p.off_ns = k->gap_ns - k->gap_off_ns + opens_ns - XS_STEP_LEAD_NS;
+    else if (k->gap_ns + p.opens_ns > XS_STEP_LEAD_NS + k->gap_off_ns && k->gap_off_ns < k->gap_ns / 4)
+        p.off_ns = k->gap_ns - k->gap_off_ns + p.opens_ns - XS_STEP_LEAD_NS;
     return p;
 }
 

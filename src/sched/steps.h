@@ -21,6 +21,7 @@ struct xs_step {
     uint64_t period_ns;           /* from the first command of the step before to its own; 0: not known */
     bool gathered, alone;         /* its commands gathered; others had left the device before it */
     bool helper;                  /* a thread that submits nothing waited, and the program went on meanwhile */
+    bool expired;                 /* its commands gathered for so long that it did not seem to wait for them */
     bool spoiled;                 /* it was suspended meanwhile: only its number of commands says something */
 };
 
@@ -31,6 +32,7 @@ struct xs_step_kind {
     uint32_t commands, to;        /* as the last step had them; so many gather */
     bool helper;                  /* as the last step */
     uint32_t rest, rests;         /* for so many steps none gathers; how often that came */
+    uint32_t well;                /* steps that gathered since */
     uint32_t gathers;             /* steps that did since `to` grew last */
     bool late_once;
     uint64_t gathered_took, alone_took; /* what the last such step took; alone: and no step gathered since */
@@ -60,7 +62,7 @@ struct xs_step_plan {
     uint32_t off_at;              /* the others leave the device when this command comes; 0: see off_ns */
     uint64_t off_ns;              /* ... so long after the step before ended; UINT64_MAX: as the gate opens */
     uint64_t alone_ns;            /* to 0: the others stay off the device for so long until it begins; 0: they do not */
-    uint64_t ns;                  /* it takes so long from its first command on */
+    uint64_t opens_ns;            /* the last of these is expected so long after the first command */
 };
 
 /** A step ended, and the next begins. */

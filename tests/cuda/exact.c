@@ -12,9 +12,10 @@
  *   exact high KERNEL_US KERNELS GAP_US FIRST_US EACH_US REQUESTS
  *     a request each EACH_US: so many kernels, each waited for, with a pause between; prints what each took beyond its
  *     own kernels and pauses, in us
- *   exact eager KERNEL_US KERNELS LAUNCH_US FIRST_US EACH_US REQUESTS
+ *   exact eager KERNEL_US KERNELS LAUNCH_US FIRST_US EACH_US REQUESTS [FROM HOW]
  *     a request each EACH_US: so many kernels, a launch each LAUNCH_US and a third more in each second request, one wait at the
- *     end; prints what each took, in us
+ *     end; prints what each took, in us. From request FROM on otherwise, by HOW: 1: a tenth of the time for each launch; 2: ten
+ *     times as long kernels
  *   exact ahead KERNEL_US KERNELS LAUNCH_US FIRST_US BIG_US STEPS
  *     steps: so many kernels, a launch each LAUNCH_US, then one of BIG_US; each step waits for the end of the one before it, as a
  *     server of a language model does; prints what each took, in us
@@ -231,10 +232,15 @@ static int high(uint64_t kernel_us, uint64_t kernels, uint64_t gap_us, uint64_t 
 }
 
 static int eager(uint64_t kernel_us, uint64_t kernels, uint64_t launch_us, uint64_t first_us, uint64_t each_us,
-                 uint64_t requests)
+                 uint64_t requests, uint64_t from, uint64_t how)
 {
     for (uint64_t i = 0; i < requests; i++) {
         uint64_t begin = first_us + i * each_us, sum = g_done_ns;
+
+        if (how == 1 && i == from)
+            launch_us /= 10;
+        if (how == 2 && i == from)
+            kernel_us *= 10;
 
         if (begin > now_us())
             sleep_us(begin - now_us());
@@ -494,5 +500,7 @@ int main(int argc, char **argv)
         return graph(number[0], number[1], number[2], number[3], number[4]);
     if (strcmp(argv[1], "ahead") == 0)
         return ahead(number[0], number[1], number[2], number[3], number[4], number[5]);
-    return (strcmp(argv[1], "eager") == 0 ? eager : high)(number[0], number[1], number[2], number[3], number[4], number[5]);
+    if (strcmp(argv[1], "eager") == 0)
+        return eager(number[0], number[1], number[2], number[3], number[4], number[5], number[6], number[7]);
+    return high(number[0], number[1], number[2], number[3], number[4], number[5]);
 }

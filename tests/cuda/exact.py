@@ -167,6 +167,15 @@ def cut_short(build, how, whom, goes_on_us=0):
             "beside": sum(since < e <= until for e in ends), "then": len(after), "said": " ".join(b_said), **w.end()}
 
 
+def otherwise(build, how, late_us, each_us=8000, start=25, steps=40):
+    """From some step on an urgent program whose commands gather does something else (exact eager). @return how many steps were
+    late then, and the longest one"""
+    low = (100, 40000 + each_us * steps)
+    got = pair(build, level=3, low=low, high=(*SLOW[:4], each_us, steps, start, how), world=SWITCH, how="eager", xserver=GATHER)
+    after = got["latency"][start:]
+    return dict(got, late=sum(t > late_us for t in after), most=max(after), before=max(got["latency"][:start]))
+
+
 def meddled(build, how, whom, level, at=76300):
     """Commands of an urgent program gather, by force, beside one that always has work; at AT somebody kills or stops xserver or
     one of them. What a program computed is right, or it says so."""
@@ -268,13 +277,17 @@ CASES = {
                 {"latency": (6000, 8480), "kernels": (1000, 1250)}),
     "gathers2": (pair, dict(level=2, low=(100, 300000), high=SLOW, world=SWITCH, how="eager", xserver=GATHER),
                  {"latency": (6000, 8480), "kernels": (1100, 1400)}),
-    "gathers_not": (pair, dict(level=3, low=(100, 300000), high=SLOW, world=SWITCH, how="eager"),
+    "gathers_not": (pair, dict(level=3, low=(100, 300000), high=SLOW, world=SWITCH, how="eager", xserver=("--tune=gather=0",)),
                     {"latency": (6000, 8480), "kernels": (500, 650)}),
     # A server's steps of 1658 us, of which the device needs 678. The other program has 0.94 ms of each but for a change of 100 us to
     # and fro: some 700 kernels in all.
     "serves": (pair, dict(level=3, low=(100, 160000), high=(3, 20, 12, 20030, 600, 80, 800), world=SWITCH, how="serves",
                            xserver=GATHER),
                {"latency": (1650, 1900), "kernels": (650, 800)}),
+    # What was learnt is wrong from then on: the program launches ten times as fast, or has kernels ten times as long. One step is
+    # late. (Looks at memory instead of a wait: sched_steps, overdue.)
+    "faster": (otherwise, dict(how=1, late_us=1420), {"late": (0, 1), "most": (0, 1900), "before": (0, 8480)}),
+    "longer": (otherwise, dict(how=2, late_us=12600, each_us=15000), {"late": (0, 1), "most": (0, 17000), "before": (0, 8480)}),
     # A server's steps of 1640 us, 660 of the device, where a helper thread waits and the program goes on. All of a step gathers. The
     # other program has some 80 kernels before and after; of 213 ms it has 89 (1 - (660 + 200)/1640 of it, but while that is learnt).
     "hands": (pair, dict(level=3, low=(100, 240000), high=(3, 20, 12, 20030, 600, 130, 1400), world=SWITCH, how="hands", xserver=GATHER),

@@ -93,6 +93,28 @@ static void helped(void **state)
     assert_in_range(to, 300, 600);
 }
 
+/* Commands of a step gathered for longer than it usually takes: the program may wait where nobody sees it. None gather for
+ * a while, and for longer the next time. */
+static void overdue(void **state)
+{
+    const struct program p = {700, 20 * US, 2 * MS, 200 * US, 100 * US};
+    struct xs_steps s = {0};
+    unsigned late, rests[2] = {0};
+
+    (void)state;
+    run(&s, &p, 100, &late);
+    for (unsigned i = 0; i < 2; i++) {
+        struct xs_step step = {.commands = p.commands, .gap_ns = p.gap_ns, .ns = 40 * MS, .waited_ns = 10 * US, .gathered = true,
+                               .expired = true};
+
+        xs_steps_ended(&s, &step);
+        while (!xs_steps_plan(&s).to && rests[i]++ < 1000)
+            run(&s, &p, 1, &late);
+    }
+    assert_in_range(rests[0], 60, 75);
+    assert_in_range(rests[1], 120, 140);
+}
+
 /* The plan of the next step that gathers. */
 static struct xs_step_plan next_plan(struct xs_steps *s, const struct program *p)
 {
@@ -210,7 +232,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(launch_bound), cmocka_unit_test(device_bound), cmocka_unit_test(too_short),
         cmocka_unit_test(irregular),    cmocka_unit_test(two_kinds),    cmocka_unit_test(others_leave_in_time),
-        cmocka_unit_test(helped),
+        cmocka_unit_test(helped),       cmocka_unit_test(overdue),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
