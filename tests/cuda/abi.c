@@ -29,6 +29,11 @@
 #define SAME(a, b) _Static_assert((a) == (b), #a)
 
 SAME(sizeof(struct xs_cu_location), sizeof(CUmemLocation));
+SAME(sizeof(struct xs_cu_mem_properties), sizeof(CUmemAllocationProp));
+SAME(offsetof(struct xs_cu_mem_properties, location), offsetof(CUmemAllocationProp, location));
+SAME(offsetof(struct xs_cu_mem_properties, rdma), offsetof(CUmemAllocationProp, allocFlags.gpuDirectRDMACapable));
+SAME(sizeof(struct xs_cu_mem_access), sizeof(CUmemAccessDesc));
+SAME(offsetof(struct xs_cu_mem_access, flags), offsetof(CUmemAccessDesc, flags));
 SAME(sizeof(struct xs_cu_launch_config), sizeof(CUlaunchConfig));
 SAME(offsetof(struct xs_cu_launch_config, stream), offsetof(CUlaunchConfig, hStream));
 SAME(offsetof(struct xs_cu_launch_config, block), offsetof(CUlaunchConfig, blockDimX));

@@ -27,7 +27,8 @@ static int (*alloc_async)(D *, size_t, P), (*free_async)(D, P), (*from_pool)(D *
 static int (*array)(P *, const void *), (*array_3d)(P *, const void *), (*array_free)(P);
 static int (*mipmap)(P *, const void *, unsigned), (*mipmap_free)(P);
 static int (*create)(uint64_t *, size_t, const void *, uint64_t), (*release_handle)(uint64_t);
-static int (*map)(D, size_t, size_t, uint64_t, uint64_t), (*unmap)(D, size_t), (*retain_handle)(uint64_t *, P);
+static int (*reserve)(D *, size_t, size_t, D, uint64_t), (*map)(D, size_t, size_t, uint64_t, uint64_t), (*unmap)(D, size_t);
+static int (*retain_handle)(uint64_t *, P);
 static int (*stream)(P *, unsigned), (*synchronize)(void);
 static int (*graph_create)(P *, unsigned), (*instantiate)(P *, P, uint64_t), (*graph_launch)(P, P), (*exec_destroy)(P);
 static int (*alloc_node)(P *, P, const P *, size_t, void *), (*free_node)(P *, P, const P *, size_t, D), (*trim)(int);
@@ -114,17 +115,19 @@ static void handles(void)
 {
     int here[8] = {1, 0, 1, 0}, host[8] = {1, 0, 2, 0};
     uint64_t h, again, other;
+    D at;
 
+    CHECK(reserve(&at, 8 * MIB, 0, 0, 0) == 0);
     CHECK(create(&h, 2 * g_free, host, 0) == 0); /* the host's memory is not the device's */
     CHECK(used() == 0);
     CHECK(create(&h, 2 * g_free, here, 0) == OOM);
     CHECK(create(&h, 8 * MIB, here, 0) == 0 && create(&other, 4 * MIB, here, 0) == 0);
     CHECK(used() == 12 * MIB);
-    CHECK(map(0x10000, 4 * MIB, 0, h, 0) == 0 && map(0x10000 + 4 * MIB, 4 * MIB, 4 * MIB, h, 0) == 0);
+    CHECK(map(at, 4 * MIB, 0, h, 0) == 0 && map(at + 4 * MIB, 4 * MIB, 4 * MIB, h, 0) == 0);
     CHECK(release_handle(h) == 0 && release_handle(other) == 0);
     CHECK(used() == 8 * MIB); /* mapped still */
-    CHECK(retain_handle(&again, (P)0x10000) == 0 && again == h);
-    CHECK(unmap(0x10000, 8 * MIB) == 0);
+    CHECK(retain_handle(&again, (P)(uintptr_t)at) == 0 && again == h);
+    CHECK(unmap(at, 8 * MIB) == 0);
     CHECK(used() == 8 * MIB); /* held by the second handle */
     CHECK(release_handle(again) == 0);
     CHECK(used() == 0);
@@ -375,6 +378,7 @@ int main(int argc, char **argv)
     GET(mipmap_free, "cuMipmappedArrayDestroy", "cuMipmappedArrayDestroy");
     GET(create, "cuMemCreate", "cuMemCreate");
     GET(release_handle, "cuMemRelease", "cuMemRelease");
+    GET(reserve, "cuMemAddressReserve", "cuMemAddressReserve");
     GET(map, "cuMemMap", "cuMemMap");
     GET(unmap, "cuMemUnmap", "cuMemUnmap");
     GET(retain_handle, "cuMemRetainAllocationHandle", "cuMemRetainAllocationHandle");

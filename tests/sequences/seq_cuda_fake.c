@@ -43,12 +43,46 @@ static void allocate_and_free(struct seq_slot *s)
     }
 }
 
+/* By a handle, at reserved addresses; commands use it, too. */
+static void mapped_memory(struct seq_slot *s)
+{
+    const size_t block = 2 << 20;
+    struct xs_cu_mem_properties p = {.type = 1, .location = {1, 0}};
+    struct xs_cu_mem_access access = {{1, 0}, 3};
+    uint64_t handle = 0, again = 0, how = 0;
+    uint32_t word = 0;
+    CUdeviceptr at = 0;
+    size_t granularity = 0;
+
+    CALL(cuMemGetAllocationGranularity, (size_t *, const void *, int), &granularity, &p, 0);
+    if (CALL(cuMemAddressReserve, (CUdeviceptr *, size_t, size_t, CUdeviceptr, uint64_t), &at, block, 0, 0, 0))
+        return;
+    if (CALL(cuMemCreate, (uint64_t *, size_t, const void *, uint64_t), &handle, block, &p, 0) == 0) {
+        CALL(cuMemGetAllocationPropertiesFromHandle, (void *, uint64_t), &p, handle);
+        CALL(cuMemExportToShareableHandle, (void *, uint64_t, int, uint64_t), &how, handle, 1, 0);
+        if (CALL(cuMemMap, (CUdeviceptr, size_t, size_t, uint64_t, uint64_t), at, block, 0, handle, 0) == 0 &&
+            CALL(cuMemSetAccess, (CUdeviceptr, size_t, const void *, size_t), at, block, &access, 1) == 0) {
+            CALL(cuMemGetAccess, (uint64_t *, const void *, CUdeviceptr), &how, &access.location, at);
+            CALL(cuMemsetD32Async, (CUdeviceptr, unsigned, size_t, CUstream), at, ++seq_tag, 16, s->stream);
+            OK(CALL(cuStreamSynchronize, (CUstream), s->stream));
+            CALL(cuMemcpyDtoH_v2, (void *, CUdeviceptr, size_t), &word, at + 8, 4);
+        }
+        if (CALL(cuMemRetainAllocationHandle, (uint64_t *, void *), &again, (void *)(uintptr_t)at) == 0)
+            CALL(cuMemRelease, (uint64_t), again);
+        CALL(cuMemUnmap, (CUdeviceptr, size_t), at, block);
+        CALL(cuMemRelease, (uint64_t), handle);
+    }
+    CALL(cuMemAddressFree, (CUdeviceptr, size_t), at, block);
+    seq_note(&granularity, sizeof(granularity));
+    seq_note(&how, sizeof(how));
+    seq_note(&word, sizeof(word));
+}
+
 /* Memory that no command uses: it comes and goes. */
 static void other_memory(struct seq_slot *s)
 {
     size_t bytes = 0, total = 0, pitch = 0, description[16] = {64, 4, 0, 1};
     CUdeviceptr p = 0;
-    uint64_t handle = 0, again = 0;
     void *thing = NULL;
 
     switch (seq_chance(6)) {
@@ -79,13 +113,7 @@ static void other_memory(struct seq_slot *s)
             CALL(cuMipmappedArrayDestroy, (void *), thing);
         break;
     default:
-        if (CALL(cuMemCreate, (uint64_t *, size_t, const void *, uint64_t), &handle, 4096, description, 0))
-            break;
-        CALL(cuMemMap, (CUdeviceptr, size_t, size_t, uint64_t, uint64_t), DEV(s->words), 4096, 0, handle, 0);
-        if (CALL(cuMemRetainAllocationHandle, (uint64_t *, void *), &again, s->words) == 0)
-            CALL(cuMemRelease, (uint64_t), again);
-        CALL(cuMemUnmap, (CUdeviceptr, size_t), DEV(s->words), 4096);
-        CALL(cuMemRelease, (uint64_t), handle);
+        mapped_memory(s);
         break;
     }
     seq_note(&total, sizeof(total));
@@ -197,6 +225,8 @@ static void default_streams(void)
     const int what[] = {XS_CU_POINTER_TYPE, XS_CU_POINTER_IS_MANAGED};
     unsigned type = 0, managed = 0;
     void *answers[] = {&type, &managed}, *host = NULL;
+    struct xs_cu_ipc_handle peer;
+    size_t bytes;
 
     switch (seq_chance(8)) {
     case 0:
@@ -231,6 +261,10 @@ static void default_streams(void)
         break;
     default:
         CALL(cuPointerGetAttributes, (unsigned, const int *, void **, CUdeviceptr), 2, what, answers, own);
+        CALL(cuPointerGetAttribute, (void *, int, CUdeviceptr), &managed, XS_CU_POINTER_IS_MANAGED, own);
+        CALL(cuPointerSetAttribute, (const void *, int, CUdeviceptr), &managed, 6, own);
+        CALL(cuMemGetAddressRange_v2, (CUdeviceptr *, size_t *, CUdeviceptr), &p, &bytes, own);
+        CALL(cuIpcGetMemHandle, (struct xs_cu_ipc_handle *, CUdeviceptr), &peer, own);
         if (CALL(cuMemAllocHost_v2, (void **, size_t), &host, 64) == 0)
             CALL(cuMemFree_v2, (CUdeviceptr), DEV(host));
         peer_memory();

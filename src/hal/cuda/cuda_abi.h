@@ -22,6 +22,23 @@ struct xs_cu_location {
     int type, id;
 };
 
+/* CUmemAllocationProp */
+struct xs_cu_mem_properties {
+    int type;
+    unsigned handle_types;
+    struct xs_cu_location location;
+    void *metadata;
+    unsigned char compression, rdma;
+    unsigned short usage;
+    unsigned char rest[4];
+};
+
+/* CUmemAccessDesc */
+struct xs_cu_mem_access {
+    struct xs_cu_location location;
+    int flags;
+};
+
 /* CUlaunchConfig */
 struct xs_cu_launch_config {
     unsigned grid[3], block[3], shared_bytes;

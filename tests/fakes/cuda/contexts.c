@@ -116,6 +116,7 @@ static void end_context(CUcontext c)
         while (s->running)
             pthread_cond_wait(&fake_changed, &fake_lock);
     fake_host_memory_of_context_ends_locked(c);
+    fake_memory_of_context_ends_locked(c);
     if (!c->green_of)
         fake_group_ends(c);
 }

@@ -118,14 +118,61 @@ static void count(struct fake_op *op)
     }
 }
 
+/* What a kernel or a command touches. */
+static bool touches_absent(const struct fake_op *op)
+{
+    size_t width = op->width ? op->width : 1;
+    const struct {
+        const void *at;
+        size_t bytes;
+    } all[] = {{op->log, 8}, {op->started, 4}, {op->sum, 8}, {op->add, 8}, {op->meet, 4}, {op->count, 8}, {op->stop, 8},
+               {op->kind == FAKE_COPY || op->kind == FAKE_FILL || op->kind == FAKE_WRITE ? op->dst : NULL,
+                op->kind == FAKE_WRITE ? width : op->bytes * width},
+               {op->kind == FAKE_COPY ? op->src : NULL, op->bytes}};
+
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+        if (all[i].at && all[i].bytes && fake_absent(all[i].at, all[i].bytes))
+            return true;
+    return false;
+}
+
+/* @param ret_locked  its memory stays until memory_left. @return false: it is not there, and the context ends */
+static bool memory_entered(const struct fake_op *op, bool *ret_locked)
+{
+    *ret_locked = fake_absent && op->kind != FAKE_HOST;
+    if (!*ret_locked)
+        return true;
+    pthread_mutex_lock(&fake_mappings);
+    if (!touches_absent(op))
+        return true;
+    pthread_mutex_unlock(&fake_mappings);
+    fake_lose_device();
+    return false;
+}
+
+static void memory_left(bool locked)
+{
+    if (locked)
+        pthread_mutex_unlock(&fake_mappings);
+}
+
 static void execute(struct fake_op *op)
 {
+    bool locked;
+
+    if (op->started || op->count) {
+        if (!memory_entered(op, &locked))
+            return;
+        memory_left(locked);
+    }
     if (op->started)
         __atomic_store_n(op->started, op->stamp, __ATOMIC_RELEASE);
     if (op->count)
         count(op);
     else if (op->ns)
         fake_time_take(op->ctx, op->ns);
+    if (!memory_entered(op, &locked))
+        return;
     switch (op->kind) {
     case FAKE_WORK:
         if (op->log) {
@@ -158,6 +205,7 @@ static void execute(struct fake_op *op)
     default:
         break;
     }
+    memory_left(locked);
 }
 
 static void *worker(void *dev)
@@ -201,12 +249,14 @@ static void *worker(void *dev)
  * nothing is waited for. */
 static void before_fork(void)
 {
+    pthread_mutex_lock(&fake_mappings);
     pthread_mutex_lock(&fake_lock);
 }
 
 static void in_parent(void)
 {
     pthread_mutex_unlock(&fake_lock);
+    pthread_mutex_unlock(&fake_mappings);
 }
 
 static void in_child(void)
@@ -219,6 +269,7 @@ static void in_child(void)
             s->running = false;
     }
     pthread_mutex_unlock(&fake_lock);
+    pthread_mutex_unlock(&fake_mappings);
 }
 
 void fake_devices_start_locked(void)
@@ -320,7 +371,6 @@ CUresult fake_put(CUstream stream, bool per_thread, struct fake_op op)
 
 /* For tests. A kernel made an access that it may not make: nothing that is put into streams is done any more, and
  * whoever puts something there or waits is told. */
-void fake_lose_device(void) __attribute__((visibility("default")));
 void fake_lose_device(void)
 {
     pthread_mutex_lock(&fake_lock);

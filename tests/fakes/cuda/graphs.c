@@ -129,7 +129,19 @@ API cuStreamEndCapture(CUstream s, CUgraph *ret)
 
 API cuGraphInstantiateWithFlags(CUgraphExec *ret, CUgraph g, uint64_t flags)
 {
+    bool there = true;
+
     (void)flags;
+    if (fake_absent) {
+        pthread_mutex_lock(&fake_mappings);
+        for (const struct fake_op *op = g->head; op && there; op = op->next)
+            there = (op->kind != FAKE_COPY && op->kind != FAKE_FILL) ||
+                    (!fake_absent(op->dst, op->bytes * (op->width ? op->width : 1)) &&
+                     (op->kind == FAKE_FILL || !fake_absent(op->src, op->bytes)));
+        pthread_mutex_unlock(&fake_mappings);
+    }
+    if (!there)
+        return XS_CU_INVALID_VALUE; /* as measured on an H200 */
     *ret = (CUgraphExec)g;
     return 0;
 }

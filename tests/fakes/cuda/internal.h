@@ -33,6 +33,7 @@ extern bool (*fake_paused)(int dev); /* writer: whoever plays the kernel driver,
 extern bool fake_lost;   /* the device is lost */
 extern bool fake_forked; /* this is a child of who had it, and nothing is waited for */
 
+void fake_lose_device(void) __attribute__((visibility("default")));
 void fake_devices_start_locked(void);
 struct CUstream_st *fake_stream_new(struct CUctx_st *c, unsigned flags, int priority);
 /* The stream that a handle means in the calling thread, NULL without a current context. */
@@ -99,5 +100,43 @@ void fake_uuid(int device, unsigned char *ret);
 
 /* memory.c. FAKE_CUDA names one fault: see there. */
 bool fake_without(const char *what);
+/* What the device may use: `room` is where the driver put it (an allocation of its own, or a reserved range). */
+enum fake_memory { FAKE_PAGEABLE, FAKE_PINNED, FAKE_DEVICE };
+struct fake_block {
+    CUdeviceptr from;
+    size_t bytes;
+    enum fake_memory type;
+    bool managed, mapped;         /* mapped: of a handle */
+    bool rdma;
+    int dev;
+    struct CUctx_st *ctx;         /* of a mapped one NULL */
+    uint64_t id;                  /* no two have the same */
+    CUdeviceptr room;
+    size_t room_bytes;
+    struct fake_block *next;
+};
+void fake_block_add(struct fake_block b);
+void fake_block_forget(CUdeviceptr from);
+/* Under fake_lock: what the context allocated is the device's again. */
+void fake_memory_of_context_ends_locked(const struct CUctx_st *c);
+/* Bytes of a device. False: it has no more. FAKE_CUDA_MEMORY: what it has, in MiB; without it has any amount. */
+bool fake_memory_take(int dev, size_t bytes);
+void fake_memory_give(int dev, size_t bytes);
+/* @return what it has; 0: any amount */
+size_t fake_memory_total(int dev, size_t *ret_used);
+
+/* faults.c. Whether this call of the function is one that is to fail, and with what. */
+bool fake_fails(const char *function, CUresult *ret);
+#define FAKE_MAY_FAIL()                                                                           \
+    do {                                                                                          \
+        CUresult fails_with_;                                                                     \
+        if (fake_fails(__func__, &fails_with_))                                                   \
+            return fails_with_;                                                                   \
+    } while (0)
+
+/* Set by virtual_memory.c with the first reservation. Whether a part of it lies in a reserved range without memory that
+ * the device may touch; and around what a command does with memory, so that none goes meanwhile. */
+extern bool (*fake_absent)(const void *p, size_t bytes);
+extern pthread_mutex_t fake_mappings;
 
 #endif

@@ -16,52 +16,196 @@ bool fake_without(const char *what)
     return set && strcmp(set, what) == 0;
 }
 
-/* What was allocated, and as what; whatever else is pageable. */
-enum memory { PAGEABLE, PINNED, DEVICE };
-static struct block {
-    CUdeviceptr from;
-    size_t bytes;
-    unsigned type;
-    bool managed;
-    struct block *next;
-} *g_blocks; /* under fake_lock */
+static struct fake_block *g_blocks; /* what was allocated; whatever else is pageable. Under fake_lock */
+static size_t g_used[DEVICES];
+bool (*fake_absent)(const void *p, size_t bytes);
+pthread_mutex_t fake_mappings = PTHREAD_MUTEX_INITIALIZER;
 
-static CUdeviceptr allocate(size_t n, enum memory type, bool managed)
+size_t fake_memory_total(int dev, size_t *ret_used)
 {
-    struct block *b = malloc(sizeof(*b));
+    const char *mib = getenv("FAKE_CUDA_MEMORY");
 
-    *b = (struct block){(CUdeviceptr)(uintptr_t)calloc(1, n), n, type, managed, NULL};
     pthread_mutex_lock(&fake_lock);
-    b->next = g_blocks;
-    g_blocks = b;
+    *ret_used = g_used[dev];
     pthread_mutex_unlock(&fake_lock);
-    return b->from;
+    return mib ? (size_t)strtoull(mib, NULL, 10) << 20 : 0;
 }
 
-static void forget(CUdeviceptr p)
+bool fake_memory_take(int dev, size_t bytes)
+{
+    const char *mib = getenv("FAKE_CUDA_MEMORY");
+    size_t total = mib ? (size_t)strtoull(mib, NULL, 10) << 20 : SIZE_MAX;
+    bool there;
+
+    pthread_mutex_lock(&fake_lock);
+    there = bytes <= total && g_used[dev] <= total - bytes;
+    if (there)
+        g_used[dev] += bytes;
+    pthread_mutex_unlock(&fake_lock);
+    return there;
+}
+
+void fake_memory_give(int dev, size_t bytes)
 {
     pthread_mutex_lock(&fake_lock);
-    for (struct block **at = &g_blocks; *at; at = &(*at)->next)
-        if ((*at)->from == p) {
-            struct block *b = *at;
+    g_used[dev] -= bytes;
+    pthread_mutex_unlock(&fake_lock);
+}
 
+void fake_block_add(struct fake_block b)
+{
+    static uint64_t blocks;
+    struct fake_block *p = malloc(sizeof(*p));
+
+    pthread_mutex_lock(&fake_lock);
+    b.id = ++blocks;
+    b.next = g_blocks;
+    *p = b;
+    g_blocks = p;
+    pthread_mutex_unlock(&fake_lock);
+}
+
+static struct fake_block out(CUdeviceptr p)
+{
+    struct fake_block found = {.type = FAKE_PAGEABLE};
+
+    pthread_mutex_lock(&fake_lock);
+    for (struct fake_block **at = &g_blocks; *at; at = &(*at)->next)
+        if ((*at)->from == p) {
+            struct fake_block *b = *at;
+
+            found = *b;
             *at = b->next;
             free(b);
             break;
         }
     pthread_mutex_unlock(&fake_lock);
+    return found;
 }
 
-static struct block block_of(CUdeviceptr p)
+void fake_block_forget(CUdeviceptr from)
 {
-    struct block found = {.type = PAGEABLE};
+    out(from);
+}
+
+void fake_memory_of_context_ends_locked(const struct CUctx_st *c)
+{
+    for (struct fake_block **at = &g_blocks; *at;) {
+        struct fake_block *b = *at;
+
+        if (b->ctx != c || b->type != FAKE_DEVICE || b->managed) {
+            at = &b->next;
+            continue;
+        }
+        *at = b->next;
+        g_used[b->dev] -= b->bytes;
+        free(b); /* the bytes stay: programs of tests may look at them still */
+    }
+}
+
+static struct fake_block block_of(CUdeviceptr p)
+{
+    struct fake_block found = {.type = FAKE_PAGEABLE};
 
     pthread_mutex_lock(&fake_lock);
-    for (const struct block *b = g_blocks; b; b = b->next)
+    for (const struct fake_block *b = g_blocks; b; b = b->next)
         if (p >= b->from && p - b->from < b->bytes)
             found = *b;
     pthread_mutex_unlock(&fake_lock);
     return found;
+}
+
+static CUresult allocate(CUdeviceptr *ret, size_t n, enum fake_memory type, bool managed)
+{
+    int dev = fake_current() ? fake_current()->dev : 0;
+    bool counts = type == FAKE_DEVICE && !managed;
+    void *p;
+
+    if (counts && !fake_memory_take(dev, n))
+        return XS_CU_OUT_OF_MEMORY;
+    p = calloc(1, n);
+    *ret = (CUdeviceptr)(uintptr_t)p;
+    fake_block_add((struct fake_block){.from = *ret, .bytes = n, .type = type, .managed = managed, .rdma = true, .dev = dev,
+                                       .ctx = fake_current(), .room = *ret, .room_bytes = n});
+    return 0;
+}
+
+/* One attribute, as an H200's driver 580 answers of its own allocation and of a mapped one. */
+static CUresult attribute(void *ret, int what, CUdeviceptr p, const struct fake_block *b)
+{
+    bool device = b->type == FAKE_DEVICE;
+    uint64_t v = 0;
+    size_t bytes = sizeof(v);
+
+    if (b->type == FAKE_PAGEABLE)
+        return XS_CU_INVALID_VALUE;
+    switch (what) {
+    case 1: v = (uintptr_t)b->ctx; break;
+    case 2: v = b->type, bytes = 4; break;
+    case 3: v = p; break;
+    case 4: v = p; break;
+    case 6: v = 0, bytes = 4; break;
+    case 7: v = b->id; break;
+    case 8: v = b->managed, bytes = 1; break;
+    case 9: v = (uint64_t)b->dev, bytes = 4; break;
+    case 10: v = device && !b->mapped, bytes = 1; break;
+    case 11: v = b->room; break;
+    case 12: v = b->room_bytes; break;
+    case 13: v = 1, bytes = 1; break;
+    case 14: v = 0; break;
+    case 15: v = device && b->rdma, bytes = 1; break;
+    case 16: v = 3, bytes = 4; break;
+    case 17: v = 0; break;
+    case 18: v = b->bytes; break;
+    case 19: v = b->from; break;
+    case 20: v = b->id; break;
+    case 21: v = device && !b->mapped, bytes = 1; break;
+    default: return XS_CU_INVALID_VALUE;
+    }
+    if (what == 4 && device)
+        return XS_CU_INVALID_VALUE;
+    memcpy(ret, &v, bytes);
+    return 0;
+}
+
+API cuPointerGetAttribute(void *ret, int what, CUdeviceptr p)
+{
+    struct fake_block b = block_of(p);
+
+    return attribute(ret, what, p, &b);
+}
+
+/* As measured on an H200: mapped memory refuses the only attribute that can be set. */
+API cuPointerSetAttribute(const void *value, int what, CUdeviceptr p)
+{
+    struct fake_block b = block_of(p);
+
+    (void)value;
+    return b.type == FAKE_PAGEABLE || what != 6 ? XS_CU_INVALID_VALUE : b.mapped ? XS_CU_NOT_SUPPORTED : 0;
+}
+
+API cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *bytes, CUdeviceptr p)
+{
+    struct fake_block b = block_of(p);
+
+    if (b.type == FAKE_PAGEABLE)
+        return XS_CU_NOT_FOUND;
+    if (base)
+        *base = b.from;
+    if (bytes)
+        *bytes = b.bytes;
+    return 0;
+}
+
+API cuIpcGetMemHandle(struct xs_cu_ipc_handle *ret, CUdeviceptr p)
+{
+    struct fake_block b = block_of(p);
+
+    if (b.type != FAKE_DEVICE || b.mapped)
+        return XS_CU_INVALID_VALUE;
+    memset(ret, 0, sizeof(*ret));
+    memcpy(ret, &b.from, sizeof(b.from));
+    return 0;
 }
 
 static _Atomic int g_pointers_asked;
@@ -74,7 +218,7 @@ int fake_cuda_pointers_asked(void)
 
 API cuPointerGetAttributes(unsigned n, const int *what, void **ret, CUdeviceptr p)
 {
-    struct block b = block_of(p);
+    struct fake_block b = block_of(p);
 
     g_pointers_asked++;
     for (unsigned i = 0; i < n; i++)
@@ -82,36 +226,47 @@ API cuPointerGetAttributes(unsigned n, const int *what, void **ret, CUdeviceptr 
             *(unsigned *)ret[i] = b.type;
         else if (what[i] == XS_CU_POINTER_IS_MANAGED)
             *(bool *)ret[i] = b.managed;
+        else
+            attribute(ret[i], what[i], p, &b);
     return 0;
 }
 
 API cuMemAlloc_v2(CUdeviceptr *p, size_t n)
 {
-    *p = allocate(n, DEVICE, false);
-    return 0;
+    FAKE_MAY_FAIL();
+    return allocate(p, n, FAKE_DEVICE, false);
 }
 
 API cuMemAllocManaged(CUdeviceptr *p, size_t n, unsigned flags)
 {
     (void)flags;
-    *p = allocate(n, DEVICE, true);
-    return 0;
+    return allocate(p, n, FAKE_DEVICE, true);
 }
 
 API cuMemAllocHost_v2(void **p, size_t n)
 {
-    *p = (void *)(uintptr_t)allocate(n, PINNED, false);
-    return 0;
+    CUdeviceptr at;
+    CUresult r = allocate(&at, n, FAKE_PINNED, false);
+
+    *p = (void *)(uintptr_t)at;
+    return r;
 }
 
 API cuMemFree_v2(CUdeviceptr p)
 {
+    struct fake_block b = block_of(p);
+
+    FAKE_MAY_FAIL();
+    if (b.mapped || (b.type != FAKE_PAGEABLE && b.from != p))
+        return XS_CU_INVALID_VALUE;
     if (fake_current()) {
         pthread_mutex_lock(&fake_lock);
         fake_context_wait_locked(fake_current());
         pthread_mutex_unlock(&fake_lock);
     }
-    forget(p);
+    b = out(p);
+    if (b.type == FAKE_DEVICE && !b.managed)
+        fake_memory_give(b.dev, b.bytes);
     free((void *)(uintptr_t)p);
     return 0;
 }
@@ -143,14 +298,30 @@ API cuMemFreeAsync(CUdeviceptr p, CUstream s)
     return fake_put(s, false, (struct fake_op){.kind = FAKE_HOST, .fn = free, .arg = (void *)(uintptr_t)p});
 }
 
+/* As measured on an H200: the call itself refuses memory that is not there. */
+static bool gone(const void *p, size_t bytes)
+{
+    bool is;
+
+    if (!fake_absent || !bytes)
+        return false;
+    pthread_mutex_lock(&fake_mappings);
+    is = fake_absent(p, bytes);
+    pthread_mutex_unlock(&fake_mappings);
+    return is;
+}
+
 static CUresult copy(void *to, const void *from, size_t n, CUstream s, bool per_thread)
 {
+    if (gone(to, n) || gone(from, n))
+        return XS_CU_INVALID_VALUE;
     return fake_put(s, per_thread, (struct fake_op){.kind = FAKE_COPY, .dst = to, .src = from, .bytes = n});
 }
 
 #define PTR(p) ((void *)(uintptr_t)(p))
 API cuMemcpyHtoDAsync_v2(CUdeviceptr d, const void *h, size_t n, CUstream s)
 {
+    FAKE_MAY_FAIL();
     return copy(PTR(d), h, n, s, false);
 }
 
@@ -161,6 +332,7 @@ API cuMemcpyHtoDAsync_v2_ptsz(CUdeviceptr d, const void *h, size_t n, CUstream s
 
 API cuMemcpyDtoHAsync_v2(void *h, CUdeviceptr d, size_t n, CUstream s)
 {
+    FAKE_MAY_FAIL();
     return copy(h, PTR(d), n, s, false);
 }
 
@@ -188,29 +360,39 @@ API cuMemcpyHtoD_v2(CUdeviceptr d, const void *h, size_t n)
     return r ? r : fake_synchronize(NULL, false);
 }
 
+static CUresult fill_async(CUdeviceptr d, uint64_t v, size_t n, unsigned width, CUstream s)
+{
+    if (gone(PTR(d), n * width))
+        return XS_CU_INVALID_VALUE;
+    return fake_put(s, false, (struct fake_op){.kind = FAKE_FILL, .dst = PTR(d), .value = v, .bytes = n, .width = width});
+}
+
 API cuMemsetD8Async(CUdeviceptr d, unsigned char v, size_t n, CUstream s)
 {
-    return fake_put(s, false, (struct fake_op){.kind = FAKE_FILL, .dst = PTR(d), .value = v, .bytes = n, .width = 1});
+    return fill_async(d, v, n, 1, s);
 }
 
 API cuMemsetD32Async(CUdeviceptr d, unsigned v, size_t n, CUstream s)
 {
-    return fake_put(s, false, (struct fake_op){.kind = FAKE_FILL, .dst = PTR(d), .value = v, .bytes = n, .width = 4});
+    return fill_async(d, v, n, 4, s);
 }
 
 /* A call that names no stream. As measured on an H100: with device memory alone it returns at once. */
 static CUresult in_default_stream(bool per_thread, bool device, struct fake_op op)
 {
-    CUresult r = fake_put(NULL, per_thread, op);
+    CUresult r;
 
+    if (gone(op.dst, op.bytes * (op.width ? op.width : 1)) || (op.src && gone(op.src, op.bytes)))
+        return XS_CU_INVALID_VALUE;
+    r = fake_put(NULL, per_thread, op);
     return r || device ? r : fake_synchronize(NULL, per_thread);
 }
 
 static bool is_device(CUdeviceptr p)
 {
-    struct block b = block_of(p);
+    struct fake_block b = block_of(p);
 
-    return b.type == DEVICE && !b.managed;
+    return b.type == FAKE_DEVICE && !b.managed;
 }
 
 /* FAKE_CUDA_FILL_US: how long a synchronous fill of device memory takes there. */

@@ -12,18 +12,25 @@ API cuMemAlloc_v2(CUdeviceptr *p, size_t n);
 
 API cuDeviceTotalMem_v2(size_t *n, CUdevice d)
 {
+    size_t used;
+
     if (d < 0 || d >= DEVICES)
         return 101;
-    *n = TOTAL_BYTES;
+    *n = fake_memory_total(d, &used);
+    if (!*n)
+        *n = TOTAL_BYTES;
     return 0;
 }
 
 API cuMemGetInfo_v2(size_t *free_bytes, size_t *total)
 {
+    size_t has, used;
+
     if (!fake_current())
         return INVALID_CONTEXT;
-    *free_bytes = TOTAL_BYTES / 2; /* others use the rest */
-    *total = TOTAL_BYTES;
+    has = fake_memory_total(fake_current()->dev, &used);
+    *free_bytes = has ? has - used : TOTAL_BYTES / 2; /* others use the rest */
+    *total = has ? has : TOTAL_BYTES;
     return 0;
 }
 
@@ -76,55 +83,6 @@ API cuMipmappedArrayCreate(void **a, const void *desc, unsigned levels)
 API cuMipmappedArrayDestroy(void *a)
 {
     free(a);
-    return 0;
-}
-
-/* For tests: what the next handle is. */
-__attribute__((visibility("default"))) uint64_t fake_cuda_next_handle;
-
-API cuMemCreate(uint64_t *handle, size_t n, const void *properties, uint64_t flags)
-{
-    (void)n;
-    (void)properties;
-    (void)flags;
-    if (fake_cuda_next_handle) {
-        *handle = fake_cuda_next_handle;
-        fake_cuda_next_handle = 0;
-        return 0;
-    }
-    return thing((void **)handle);
-}
-
-/* Handles live for ever here: the memory behind them is nobody's. */
-API cuMemRelease(uint64_t handle)
-{
-    fake_freed();
-    return handle ? 0 : 1;
-}
-
-static uint64_t g_mapped;
-
-API cuMemMap(CUdeviceptr at, size_t n, size_t offset, uint64_t handle, uint64_t flags)
-{
-    (void)at;
-    (void)n;
-    (void)offset;
-    (void)flags;
-    g_mapped = handle;
-    return 0;
-}
-
-API cuMemUnmap(CUdeviceptr at, size_t n)
-{
-    (void)at;
-    (void)n;
-    return 0;
-}
-
-API cuMemRetainAllocationHandle(uint64_t *handle, void *at)
-{
-    (void)at;
-    *handle = g_mapped;
     return 0;
 }
 
