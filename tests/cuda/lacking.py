@@ -18,8 +18,7 @@ NEWER = ("cuDevicePrimaryCtxRelease_v2", "cuStreamGetCtx", "cuStreamIsCapturing"
 # what is needed for anything, for a created stream, and for level 2
 ALL = ("cuCtxGetCurrent", "cuCtxPushCurrent_v2", "cuCtxPopCurrent_v2", "cuCtxGetDevice", "cuDeviceGetAttribute")
 CREATED = {"cuStreamGetCtx"}
-GATES = {"cuStreamWaitValue64_v2", "cuStreamWriteValue64_v2", "cuMemHostRegister_v2", "cuMemHostUnregister",
-         "cuMemHostGetDevicePointer_v2"}
+GATES = {"cuStreamWaitValue64_v2", "cuStreamWriteValue64_v2", "cuMemHostRegister_v2", "cuMemHostGetDevicePointer_v2"}
 
 
 def without(driver, names, folder):
@@ -60,7 +59,9 @@ def want(lacks, level):
 
 def main(program, shim, fake, used):
     with open(used, encoding="ascii") as f:
-        names = re.findall(r"^CUDA_USED\((\w+)", f.read(), re.M)
+        text = f.read()
+    names = re.findall(r"^CUDA_USED\((\w+)", text, re.M)
+    moves = re.findall(r"^CUDA_USED\((\w+)", text.split("/* swap */")[1], re.M)
     bad = ran = 0
     with tempfile.TemporaryDirectory() as top:
         for lacks in [()] + [(n,) for n in names if n not in ITS_OWN] + [NEWER, ALL]:
@@ -77,6 +78,12 @@ def main(program, shim, fake, used):
                 ran += 1
                 if code or out != out_want or len(log) != bool(line) or (line and line not in log[0]):
                     print(f"without {lacks}, level {level}: {code} {out!r} {log}, not {out_want!r} {line!r}")
+                    bad += 1
+            if len(lacks) == 1 and lacks[0] in moves:
+                code, out, log = run(program, folder, LD_PRELOAD=shim, XSCHED_SWAP="ON")
+                ran += 1
+                if code or not re.fullmatch(r"swap: this driver lacks functions .*", "\n".join(said(log))):
+                    print(f"without {lacks}, swap: {code} {out!r} {log}")
                     bad += 1
     print(f"{ran} runs, {bad} wrong")
     return 1 if bad or ran < 80 else 0

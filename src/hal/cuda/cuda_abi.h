@@ -145,11 +145,13 @@ struct xs_cu_resource {
 #define XS_CU_ATTR_PCI_BUS       33
 #define XS_CU_ATTR_PCI_DEVICE    34
 #define XS_CU_ATTR_PCI_DOMAIN    50
+#define XS_CU_ATTR_RDMA_MAPPED   110   /* GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED */
 #define XS_CU_ATTR_MEM_OPS_64    122   /* CAN_USE_64_BIT_STREAM_MEM_OPS, of the _v2 functions */
 #define XS_CU_ATTR_MPS           133   /* contexts on the device are of an MPS server */
 
 #define XS_CU_WAIT_GEQ           0u
 
+#define XS_CU_HOST_REGISTER_PORTABLE  1u
 #define XS_CU_HOST_REGISTER_DEVICEMAP 2u
 #define XS_CU_CAPTURE_MODE_RELAXED    2
 #define XS_CU_CAPTURE_STATUS_NONE     0

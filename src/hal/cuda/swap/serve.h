@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What serve.c and move.c share: the table of ranges, and memory for a range. */
+#ifndef XS_HAL_CUDA_SWAP_SERVE_H
+#define XS_HAL_CUDA_SWAP_SERVE_H
+
+#include "base/lock.h"
+#include "hal/cuda/hal.h"
+#include "hal/cuda/swap/blocks.h"
+#include "hal/cuda/swap/swap.h"
+
+#define XS_SWAP_DEVICES 32
+
+struct xs_swap {
+    const struct xs_cuda_api *api;
+    struct xs_lock *lock;         /* of the table; while memory moves (XS_SWAP_FREES_WAIT), the table is the mover's */
+    struct xs_swap_table table;
+    uint64_t allocations;         /* so far; under the lock */
+    uint32_t users[XS_SWAP_DEVICES];            /* bits: the devices that may use one's memory; under the lock */
+    bool rdma[XS_SWAP_DEVICES], asked[XS_SWAP_DEVICES];  /* the device can do that with mapped memory; likewise */
+    _Atomic uint64_t others[XS_SWAP_OTHERS];
+};
+/** Whether the shim serves memory. */
+bool xs_swap_is_on(void);
+/** Only then. */
+struct xs_swap *xs_swap_get(void);
+
+/** For people. */
+const char *xs_swap_other_text(enum xs_swap_other what);
+/** Memory of a device, by a handle. */
+CUresult xs_swap_create(struct xs_swap *s, int dev, size_t bytes, uint64_t *ret);
+/** Does nothing for 0. */
+void xs_swap_release(struct xs_swap *s, uint64_t handle);
+/** One block of a range; without access. */
+CUresult xs_swap_map(struct xs_swap *s, const struct xs_swap_range *r, unsigned block, uint64_t handle);
+CUresult xs_swap_unmap(struct xs_swap *s, const struct xs_swap_range *r, unsigned block);
+/** To a range whose blocks are all mapped. */
+CUresult xs_swap_give_access(struct xs_swap *s, const struct xs_swap_range *r);
+/** Unmaps and releases all that it has. A block that the driver refuses to unmap keeps its memory, and so does the range.
+ *  @return whether the range has no memory any more */
+bool xs_swap_drop(struct xs_swap *s, struct xs_swap_range *r);
+/** Waits for all work of a context. */
+CUresult xs_swap_drain(struct xs_swap *s, void *ctx);
+
+#endif
