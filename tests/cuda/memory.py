@@ -9,6 +9,7 @@ import sys
 LIMITS = (("64M", 64, 64), ("0.125 GiB", 128, 128), ("104857600", 100, 100), ("25%", 256, 256), (None, 512, 1024), ("nonsense", 512, 1024),
           ("101%", 512, 1024))
 MODES = {"quiet": {}, "active": {"XSCHED_AUTO_XQUEUE": "ON", "XSCHED_POLICY": "HPF"},
+         "swap": {"XSCHED_SWAP": "ON"},
          "level 2": {"XSCHED_AUTO_XQUEUE": "ON", "XSCHED_POLICY": "HPF", "XSCHED_AUTO_XQUEUE_LEVEL": "2"}}
 
 

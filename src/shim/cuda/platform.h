@@ -21,6 +21,7 @@
 #define XS_API_ANSWERS   1                 /* dlopen of any of the vendor's files gives us */
 #define XS_API_OWN_NAME  1                 /* programs have our functions by our SONAME alone, which leads to one copy */
 #define XS_API_VERSIONS  1                 /* programs look up a function of a version */
+#define XS_API_WRAPS     1                 /* swap_calls.c */
 
 typedef CUresult xs_api_result;
 typedef CUstream xs_api_stream;

@@ -153,6 +153,8 @@ void *xs_api_answer(const struct xs_api_runtime *rt, const char *name, int versi
             return entry_of(rt, same);
     if (same < 0)
         same = xs_api_memory_row(rt, real); /* its place in `real` has the limit's function */
+    if (same < 0)
+        same = xs_api_wrapped_row(rt, real, name);
     if (same >= 0)
         return entry_of(rt, same);
     if (is_entry(real))

@@ -63,6 +63,7 @@ int xs_api_fill(struct xs_api_runtime *rt, void *handle)
     rt->handle = handle;
     rt->hal = xs_api_hal_bind(handle);
     note_implementer(rt);
+    xs_api_wrap(rt);
     xs_api_memory_wrap(rt, handle);
     return lacking;
 }

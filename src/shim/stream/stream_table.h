@@ -54,6 +54,25 @@ void xs_api_first_queue_made(void);
 /** All functions of a library. @return how many it lacks */
 int xs_api_fill(struct xs_api_runtime *rt, void *handle);
 
+#ifdef XS_API_WRAPS
+/** While the shim fills in a library's table: functions of the platform's own take the places of real ones. */
+void xs_api_wrap(struct xs_api_runtime *rt);
+/** @return the row whose vendor's function is `real`, and whose place has one of those; of several the one with this
+ *  name. -1: none */
+int xs_api_wrapped_row(const struct xs_api_runtime *rt, const void *real, const char *name);
+#else
+static inline void xs_api_wrap(struct xs_api_runtime *rt)
+{
+    (void)rt;
+}
+
+static inline int xs_api_wrapped_row(const struct xs_api_runtime *rt, const void *real, const char *name)
+{
+    (void)rt, (void)real, (void)name;
+    return -1;
+}
+#endif
+
 /** The slots of PASS rows lead straight to the only real library, or to code that looks. */
 void xs_api_slots_direct(bool direct);
 

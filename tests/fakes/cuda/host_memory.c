@@ -40,6 +40,7 @@ API cuMemHostRegister_v2(void *p, size_t n, unsigned flags)
     struct range *r;
 
     (void)flags;
+    FAKE_MAY_FAIL();
     if (fake_without("no_register"))
         return XS_CU_NOT_SUPPORTED;
     if (!fake_current())

@@ -252,12 +252,25 @@ API cuMemAllocHost_v2(void **p, size_t n)
     return r;
 }
 
+/* As measured on an H200: the call itself refuses memory that is not there. */
+static bool gone(const void *p, size_t bytes)
+{
+    bool is;
+
+    if (!fake_absent || !bytes)
+        return false;
+    pthread_mutex_lock(&fake_mappings);
+    is = fake_absent(p, bytes);
+    pthread_mutex_unlock(&fake_mappings);
+    return is;
+}
+
 API cuMemFree_v2(CUdeviceptr p)
 {
     struct fake_block b = block_of(p);
 
     FAKE_MAY_FAIL();
-    if (b.mapped || (b.type != FAKE_PAGEABLE && b.from != p))
+    if (b.mapped || (b.type != FAKE_PAGEABLE && b.from != p) || gone((void *)(uintptr_t)p, 1))
         return XS_CU_INVALID_VALUE;
     if (fake_current()) {
         pthread_mutex_lock(&fake_lock);
@@ -296,19 +309,6 @@ API cuMemFreeAsync(CUdeviceptr p, CUstream s)
     if (fake_captures_free(s, p))
         return 0;
     return fake_put(s, false, (struct fake_op){.kind = FAKE_HOST, .fn = free, .arg = (void *)(uintptr_t)p});
-}
-
-/* As measured on an H200: the call itself refuses memory that is not there. */
-static bool gone(const void *p, size_t bytes)
-{
-    bool is;
-
-    if (!fake_absent || !bytes)
-        return false;
-    pthread_mutex_lock(&fake_mappings);
-    is = fake_absent(p, bytes);
-    pthread_mutex_unlock(&fake_mappings);
-    return is;
 }
 
 static CUresult copy(void *to, const void *from, size_t n, CUstream s, bool per_thread)

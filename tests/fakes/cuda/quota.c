@@ -36,7 +36,8 @@ API cuMemGetInfo_v2(size_t *free_bytes, size_t *total)
 
 API cuMemAllocPitch_v2(CUdeviceptr *p, size_t *pitch, size_t width, size_t height, unsigned element)
 {
-    (void)element;
+    if (element != 4 && element != 8 && element != 16)
+        return XS_CU_INVALID_VALUE;
     *pitch = (width + PITCH - 1) / PITCH * PITCH;
     return cuMemAlloc_v2(p, *pitch * height);
 }

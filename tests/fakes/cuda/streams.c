@@ -27,6 +27,7 @@ static CUresult create(CUstream *ret, unsigned flags, int priority)
 
 API cuStreamCreateWithPriority(CUstream *ret, unsigned flags, int priority)
 {
+    FAKE_MAY_FAIL();
     return create(ret, flags, priority);
 }
 
@@ -138,6 +139,7 @@ API cuEventRecord(CUevent e, CUstream stream)
 
     if ((uintptr_t)stream <= 2 && !fake_current())
         return INVALID_CONTEXT;
+    FAKE_MAY_FAIL();
     if (fails(&g_fail_record))
         return XS_CU_OUT_OF_MEMORY;
     pthread_mutex_lock(&fake_lock);
