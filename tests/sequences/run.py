@@ -4,7 +4,8 @@
 run.py PROGRAM SHIM FOLDER_OF_THE_FAKE XSERVER SEEDS STEPS [FIRST_SEED [MODE,...]]
 
 With a library's name instead of the folder, programs run on a GPU. seq_gpu is for that, and runs on the fake as well: it need not call
-every row, and its kernels must have been confined where lanes are used. MODE: app, local, lanes, xserver or gathers; all of them where none is named. Seeds go in batches. Each runs plainly and in one mode: XQueues that nobody schedules; a policy in the process, where kernels stay
+every row, and its kernels must have been confined where lanes are used. MODE: app, local, lanes, xserver or gathers; all of them where none is
+named. swap and swap2 (at level 2), for seq_gpu: its memory moves out and in all the time, by the library that SEQ_SWAPPER names. Seeds go in batches. Each runs plainly and in one mode: XQueues that nobody schedules; a policy in the process, where kernels stay
 or change between lanes and the whole device all the time; and, two batches at a time, under an xserver where one program is held for the other. The digests of each seed must be
 equal (results, order on each stream, memory), and nothing may be said in the log but that something stalled. The last lines count the API calls
 and the rows of the table that were called.
@@ -24,6 +25,7 @@ STALL = "urgent queues completed nothing"   # a second's wait for what nobody se
 TIMEOUT = 600            # of a batch; on a GPU a quarter
 APP = {"XSCHED_AUTO_XQUEUE": "ON"}
 LOCAL = {"XSCHED_AUTO_XQUEUE": "ON", "XSCHED_POLICY": "HPF"}
+SWAP = dict(LOCAL, XSCHED_SWAP="ON", SEQ_LARGE="1", SWAPPER_US="3000", FAKE_CUDA_WIDE="1")
 LANES = dict(LOCAL, XSCHED_TUNE="lanes=2", SEQ_LANES="1")
 
 
@@ -46,7 +48,7 @@ class Runner:
         # not by the vendor's name, where there is another one: the shim may answer to that
         self.gpu, self.every_row = not os.path.isdir(fake), os.path.basename(program) != "seq_gpu"
         self.real = fake if self.gpu else sorted(glob.glob(os.path.join(fake, "fake*.so")) + glob.glob(os.path.join(fake, "lib*.so.[0-9]")))[0]
-        self.calls, self.seeds, self.stalls, self.bad, self.uncalled, self.rows, self.confined = 0, 0, 0, [], None, 0, 0
+        self.calls, self.seeds, self.stalls, self.bad, self.uncalled, self.rows, self.confined, self.swapped = 0, 0, 0, [], None, 0, 0, 0
         self.lock = threading.Lock()
 
     def run(self, first, count, extra=None):
@@ -55,15 +57,19 @@ class Runner:
             env["LD_LIBRARY_PATH"] = ":".join(filter(None, (os.environ.get("LEVELZERO_LOADER"), self.fake)))
         if extra is not None:
             env.update(extra, **loads(self.shim, first // BATCH))
+            if "SWAPPER_US" in extra:
+                env["LD_PRELOAD"] += ":" + os.environ["SEQ_SWAPPER"]
         try:
             r = subprocess.run([self.program, self.real, str(first), str(count), str(self.steps)], env=env, timeout=TIMEOUT / (4 if self.gpu else 1),
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         except subprocess.TimeoutExpired:
             return None, "hangs"
         confined = [int(line.split()[1]) for line in r.stderr.splitlines() if re.fullmatch(r"confined \d+", line)]
+        swapped = [int(line.split()[1]) for line in r.stderr.splitlines() if re.fullmatch(r"swapped \d+", line)]
         said = [line for line in r.stderr.splitlines() if "XSCHED" in line]
         with self.lock:
             self.confined += max(confined, default=0) if extra is LANES else 0
+            self.swapped += max(swapped, default=0)
             self.stalls += sum(STALL in line for line in said)
         if r.returncode != 0 or any(STALL not in line for line in said):
             return None, f"exit code {r.returncode}: {r.stdout.splitlines()[-1:]} {r.stderr.splitlines()[-3:]}"
@@ -111,7 +117,7 @@ def under_xserver(runner, pairs, xserver, gathers):
             daemon.wait()
 
 
-EXTRA = {"app": APP, "local": LOCAL, "lanes": LANES}
+EXTRA = {"app": APP, "local": LOCAL, "lanes": LANES, "swap": SWAP, "swap2": dict(SWAP, XSCHED_AUTO_XQUEUE_LEVEL="2", XSCHED_TUNE="gate-us=0")}
 SERVED = ("xserver", "gathers")
 TURNS = ["local", "app", "xserver", "xserver", "lanes", "gathers", "gathers", "app"]
 
@@ -140,6 +146,11 @@ def main(program, shim, fake, xserver, seeds, steps, first="1", modes=None):
           f"{runner.stalls} batches with a stall, {runner.rows - len(uncalled)} of {runner.rows} rows called, {time.monotonic() - begin:.0f} s")
     if runner.confined:
         print(f"{runner.confined} kernels ran on lanes")
+    if runner.swapped:
+        print(f"memory went out and in {runner.swapped} times")
+    if any(turn.startswith("swap") for turn in turns) and not runner.swapped:
+        print("no memory moved")
+        return 1
     unconfined = "lanes" in turns and not runner.confined
     if uncalled and runner.every_row:
         print("rows not called:", " ".join(sorted(uncalled)))

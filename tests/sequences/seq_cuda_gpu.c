@@ -301,6 +301,16 @@ static void let_lanes_be_made(void)
     usleep(4000);
 }
 
+/* SEQ_LARGE: so large that XSCHED_SWAP serves it. What the program computes is the same. */
+static CUdeviceptr allocate(size_t bytes)
+{
+    const size_t least = getenv("SEQ_LARGE") ? (size_t)2 << 20 : 0;
+    CUdeviceptr p;
+
+    OK(CALL(cuMemAlloc_v2, (CUdeviceptr *, size_t), &p, bytes > least ? bytes : least));
+    return p;
+}
+
 void seq_open(void)
 {
     const size_t log_bytes = LOG_BYTES + 4 * SEEN_ROWS * SEEN_WORDS;
@@ -330,17 +340,17 @@ void seq_open(void)
     OK(CALL(cuStreamCreateWithPriority, (void **, unsigned, int), &seq_slots[SEQ_FREE].stream, 1, priority));
     OK(CALL(cuStreamCreateWithPriority, (void **, unsigned, int), &g_partner, 1, priority));
     for (int i = 0; i < SEQ_SLOTS; i++) {
-        OK(CALL(cuMemAlloc_v2, (CUdeviceptr *, size_t), &p, 4 * SEQ_WORDS));
+        p = allocate(4 * SEQ_WORDS);
         seq_slots[i].words = (void *)(uintptr_t)p;
         OK(CALL(cuMemsetD32_v2, (CUdeviceptr, unsigned, size_t), p, 0, SEQ_WORDS));
-        OK(CALL(cuMemAlloc_v2, (CUdeviceptr *, size_t), &p, log_bytes));
+        p = allocate(log_bytes);
         seq_slots[i].log = (void *)(uintptr_t)p;
         OK(CALL(cuMemsetD32_v2, (CUdeviceptr, unsigned, size_t), p, 0, log_bytes / 4));
         OK(CALL(cuEventCreate, (void **, unsigned), &seq_slots[i].event, 0));
     }
     OK(CALL(cuEventCreate, (void **, unsigned), &g_before, 2));
     OK(CALL(cuEventCreate, (void **, unsigned), &g_barrier_end, 2));
-    OK(CALL(cuMemAlloc_v2, (CUdeviceptr *, size_t), &g_cells, 4 * CELLS));
+    g_cells = allocate(4 * CELLS);
     OK(CALL(cuMemsetD32_v2, (CUdeviceptr, unsigned, size_t), g_cells, 0, CELLS));
     OK(CALL(cuCtxSynchronize, (void)));
     g_cell = 0;

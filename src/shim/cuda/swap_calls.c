@@ -253,6 +253,19 @@ SHAPE shape_CONTEXT_END(enum xs_row row, const word *w)
     return r;
 }
 
+/* Only the last use ends it; then it is current no longer. */
+SHAPE shape_DETACH(enum xs_row row, const word *w)
+{
+    uint64_t before = xsched_priv_cuda_swap_before();
+    CUresult r = real(row, w);
+    CUcontext now = NULL;
+    word ask[8] = {(word)(uintptr_t)&now};
+
+    if (r == XS_CU_SUCCESS && w[0] && real(ROW_cuCtxGetCurrent, ask) == XS_CU_SUCCESS && now != pointer(w[0]))
+        xsched_priv_cuda_swap_context_gone(pointer(w[0]), before);
+    return r;
+}
+
 SHAPE shape_PRIMARY(enum xs_row row, const word *w)
 {
     CUresult r = real(row, w);
@@ -306,7 +319,8 @@ enum {
     WAIT_OF(ATTRIBUTE, TOUCHES_WAIT), WAIT_OF(ATTRIBUTES, TOUCHES_WAIT), WAIT_OF(RETAIN, TOUCHES_WAIT),
     WAIT_OF(PEER, TOUCHES_WAIT), WAIT_OF(STAYS_1, TOUCHES_WAIT), WAIT_OF(STAYS_2, TOUCHES_WAIT),
     WAIT_OF(STAYS_3, TOUCHES_WAIT),
-    WAIT_OF(FREE, FREES_WAIT), WAIT_OF(INFO, FREES_WAIT), WAIT_OF(CONTEXT_END, FREES_WAIT), WAIT_OF(PRIMARY, FREES_WAIT),
+    WAIT_OF(FREE, FREES_WAIT), WAIT_OF(INFO, FREES_WAIT), WAIT_OF(CONTEXT_END, FREES_WAIT),
+    WAIT_OF(DETACH, FREES_WAIT), WAIT_OF(PRIMARY, FREES_WAIT),
     WAIT_OF(PRIMARY_END, FREES_WAIT), WAIT_OF(PRIMARY_RELEASE, FREES_WAIT),
 #define OTHER(symbol, text) WAIT_OF(OTHER_##symbol, FREES_WAIT),
 #include "hal/cuda/swap/others.def"

@@ -548,7 +548,7 @@ static int move(bool out, uint64_t limit_ns, struct xs_swap_report *ret)
         XS_INFO("swap: %llu MiB went %s in %llu us", (unsigned long long)(ret->bytes >> 20), out ? "out" : "in",
                 (unsigned long long)(ret->total_ns / XS_NS_PER_US));
     else
-        XS_WARN("swap: memory does not go %s: %s", out ? "out" : "in", ret->why);
+        XS_INFO("swap: memory does not go %s: %s", out ? "out" : "in", ret->why);
     return r;
 }
 
