@@ -302,6 +302,29 @@ static void while_out(void)
     exit(0); /* out, and at its end */
 }
 
+/* A context without memory of its own, whose kernel uses another's. */
+static void other_context(void)
+{
+    uint64_t ns = 100 * XS_NS_PER_MS;
+    CUdeviceptr p, count, stop;
+    void *kernel, *params[] = {&ns, &count, &stop};
+    CUcontext second;
+    CUstream s;
+
+    TRUE(cuMemAlloc_v2(&p, 4 * MIB) == 0 && cuMemsetD8_v2(p, 0, 4 * MIB) == 0 && cuCtxSynchronize() == 0);
+    TRUE(cuCtxCreate_v2(&second, 0, 0) == 0 && cuStreamCreate(&s, 1) == 0);
+    count = p, stop = p + 8;
+    TRUE(cuModuleGetFunction(&kernel, NULL, "count") == 0);
+    for (int round = 1; round <= 3; round++) {
+        TRUE(cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, s, params, NULL) == 0); /* adds 1 for each ms */
+        add_one(p + 16, s);
+        TRUE(out() == 0 && cuStreamQuery(s) == 0 && in() == 0);
+        TRUE(cuStreamSynchronize(s) == 0 && word_at(p) == 100u * (unsigned)round && word_at(p + 16) == (unsigned)round);
+    }
+    TRUE(cuCtxDestroy_v2(second) == 0 && cuCtxSetCurrent(g_ctx) == 0);
+    TRUE(out() == 0 && in() == 0 && word_at(p) == 300);
+}
+
 /* ---- what is in the way ---- */
 
 static void *capture(void *stream)
@@ -529,7 +552,7 @@ static void off(void)
 static const struct {
     const char *name;
     void (*run)(void);
-} k_cases[] = {{"served", served}, {"back", back_and_forth}, {"out", while_out}, {"way", in_the_way}, {"gates", gates},
+} k_cases[] = {{"served", served}, {"back", back_and_forth}, {"out", while_out}, {"context", other_context}, {"way", in_the_way}, {"gates", gates},
                {"faults", faults}, {"threads", threads}, {"off", off}};
 
 int main(int argc, char **argv)

@@ -243,6 +243,18 @@ SHAPE shape_PEER(enum xs_row row, const word *w)
 #include "hal/cuda/swap/others.def"
 #undef OTHER
 
+SHAPE shape_MADE(enum xs_row row, const word *w)
+{
+    CUresult r = real(row, w);
+    CUcontext ctx;
+
+    if (r == XS_CU_SUCCESS) {
+        memcpy(&ctx, pointer(w[0]), sizeof(ctx));
+        xsched_priv_cuda_swap_context_made(ctx, -1);
+    }
+    return r;
+}
+
 SHAPE shape_CONTEXT_END(enum xs_row row, const word *w)
 {
     uint64_t before = xsched_priv_cuda_swap_before();
@@ -270,11 +282,12 @@ SHAPE shape_PRIMARY(enum xs_row row, const word *w)
 {
     CUresult r = real(row, w);
     int dev = (int)w[1];
-    const void *ctx;
+    CUcontext ctx;
 
     if (r == XS_CU_SUCCESS && dev >= 0 && dev < DEVICES) {
         memcpy(&ctx, pointer(w[0]), sizeof(ctx));
-        __atomic_store_n(&g_primary[dev], ctx, __ATOMIC_RELAXED); /* a value by itself */
+        xsched_priv_cuda_swap_context_made(ctx, dev);
+        __atomic_store_n(&g_primary[dev], (const void *)ctx, __ATOMIC_RELAXED); /* a value by itself */
     }
     return r;
 }
@@ -319,7 +332,7 @@ enum {
     WAIT_OF(ATTRIBUTE, TOUCHES_WAIT), WAIT_OF(ATTRIBUTES, TOUCHES_WAIT), WAIT_OF(RETAIN, TOUCHES_WAIT),
     WAIT_OF(PEER, TOUCHES_WAIT), WAIT_OF(STAYS_1, TOUCHES_WAIT), WAIT_OF(STAYS_2, TOUCHES_WAIT),
     WAIT_OF(STAYS_3, TOUCHES_WAIT),
-    WAIT_OF(FREE, FREES_WAIT), WAIT_OF(INFO, FREES_WAIT), WAIT_OF(CONTEXT_END, FREES_WAIT),
+    WAIT_OF(FREE, FREES_WAIT), WAIT_OF(INFO, FREES_WAIT), WAIT_OF(CONTEXT_END, FREES_WAIT), WAIT_OF(MADE, FREES_WAIT),
     WAIT_OF(DETACH, FREES_WAIT), WAIT_OF(PRIMARY, FREES_WAIT),
     WAIT_OF(PRIMARY_END, FREES_WAIT), WAIT_OF(PRIMARY_RELEASE, FREES_WAIT),
 #define OTHER(symbol, text) WAIT_OF(OTHER_##symbol, FREES_WAIT),

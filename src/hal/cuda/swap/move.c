@@ -378,11 +378,34 @@ static bool wait_for_calls(void)
     }
 }
 
+/* Every context whose work may use served memory. @return as contexts() */
+static unsigned contexts_at_work(struct xs_swap *s, CUcontext *to)
+{
+    unsigned n = contexts(s, BIT(USED) | BIT(FREED) | BIT(KEPT), to);
+
+    xs_lock_acquire(s->lock);
+    for (unsigned i = 0; i < XS_SWAP_CONTEXTS && n <= CONTEXTS; i++) {
+        unsigned k = 0;
+
+        while (k < n && to[k] != s->contexts[i].ctx)
+            k++;
+        if (k < n || !s->contexts[i].ctx)
+            continue;
+        if (n < CONTEXTS)
+            to[n] = s->contexts[i].ctx;
+        n++;
+    }
+    if (s->more_contexts)
+        n = CONTEXTS + 1;
+    xs_lock_release(s->lock);
+    return n;
+}
+
 /* Whoever asked may give up meanwhile, and let the program go on: then nothing but `phase` is ours. */
 static bool wait_for_work(struct xs_swap *s)
 {
     CUcontext all[CONTEXTS];
-    unsigned n = contexts(s, BIT(USED) | BIT(FREED) | BIT(KEPT), all);
+    unsigned n = contexts_at_work(s, all);
     uint32_t waits = WAITS_FOR_WORK;
     CUresult err = XS_CU_SUCCESS;
 

@@ -250,6 +250,47 @@ static void finish_frees(struct xs_swap *s)
     }
 }
 
+/* ---- contexts, under the lock ---- */
+
+static struct xs_swap_context *context_locked(struct xs_swap *s, CUcontext ctx)
+{
+    for (unsigned i = 0; i < XS_SWAP_CONTEXTS; i++)
+        if (s->contexts[i].ctx == ctx)
+            return &s->contexts[i];
+    return NULL;
+}
+
+static void context_made_locked(struct xs_swap *s, CUcontext ctx, CUdevice dev)
+{
+    struct xs_swap_context *c = context_locked(s, ctx);
+
+    if (!c)
+        c = context_locked(s, NULL);
+    if (c)
+        *c = (struct xs_swap_context){ctx, dev, ++s->allocations};
+    else
+        s->more_contexts = true;
+}
+
+/* With whose end memory ends that is allocated in a context. One that nobody made is a green one. */
+static CUcontext owner_locked(struct xs_swap *s, CUcontext ctx, CUdevice dev)
+{
+    if (!context_locked(s, ctx))
+        for (unsigned i = 0; i < XS_SWAP_CONTEXTS; i++)
+            if (s->contexts[i].ctx && s->contexts[i].primary_of == dev)
+                return s->contexts[i].ctx;
+    return ctx;
+}
+
+XS_EXPORT void xsched_priv_cuda_swap_context_made(CUcontext ctx, CUdevice dev)
+{
+    if (!ctx)
+        return;
+    xs_lock_acquire(g_swap.lock);
+    context_made_locked(&g_swap, ctx, dev);
+    xs_lock_release(g_swap.lock);
+}
+
 /* ---- allocate ---- */
 
 static CUresult create_all(struct xs_swap *s, struct xs_swap_range *r)
@@ -359,7 +400,7 @@ XS_EXPORT CUresult xsched_priv_cuda_swap_alloc(CUdeviceptr *ret, size_t wanted)
     }
     *ret = r->at;
     xs_lock_acquire(s->lock);
-    r->owner = ctx;
+    r->owner = owner_locked(s, ctx, dev);
     r->wanted = wanted;
     r->number = ++s->allocations;
     r->state = XS_SWAP_USED;
@@ -417,8 +458,14 @@ XS_EXPORT uint64_t xsched_priv_cuda_swap_before(void)
 XS_EXPORT void xsched_priv_cuda_swap_context_gone(CUcontext ctx, uint64_t before)
 {
     struct xs_swap *s = &g_swap;
+    struct xs_swap_context *c;
     struct xs_swap_range *r;
 
+    xs_lock_acquire(s->lock);
+    c = ctx ? context_locked(s, ctx) : NULL;
+    if (c && c->number <= before)
+        c->ctx = NULL;
+    xs_lock_release(s->lock);
     while ((r = take_one(s, BIT(USED) | BIT(OUT) | BIT(FREED) | BIT(KEPT), ctx, before)) != NULL)
         empty(s, r);
     xs_swap_store_context_gone(ctx);

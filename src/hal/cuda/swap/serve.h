@@ -8,13 +8,20 @@
 #include "hal/cuda/swap/blocks.h"
 #include "hal/cuda/swap/swap.h"
 
-#define XS_SWAP_DEVICES 32
+#define XS_SWAP_DEVICES  32
+#define XS_SWAP_CONTEXTS 64
 
 struct xs_swap {
     const struct xs_cuda_api *api;
     struct xs_lock *lock;         /* of the table; while memory moves (XS_SWAP_FREES_WAIT), the table is the mover's */
     struct xs_swap_table table;
-    uint64_t allocations;         /* so far; under the lock */
+    uint64_t allocations;         /* and contexts, so far; under the lock */
+    struct xs_swap_context {
+        CUcontext ctx;            /* NULL: no context */
+        CUdevice primary_of;      /* -1: of none */
+        uint64_t number;          /* as of allocations: of this use of the handle */
+    } contexts[XS_SWAP_CONTEXTS]; /* that the program has; under the lock */
+    bool more_contexts;           /* than these: nothing moves */
     uint32_t users[XS_SWAP_DEVICES];            /* bits: the devices that may use one's memory; under the lock */
     bool rdma[XS_SWAP_DEVICES], asked[XS_SWAP_DEVICES];  /* the device can do that with mapped memory; likewise */
     _Atomic uint64_t others[XS_SWAP_OTHERS];

@@ -86,6 +86,10 @@ struct xs_swap_served {
 bool xsched_priv_cuda_swap_find(CUdeviceptr at, struct xs_swap_served *ret);
 /** Someone outside of the process's calls knows the memory of this address: it does not move from now on. */
 void xsched_priv_cuda_swap_stays(CUdeviceptr at);
+/** The program has this context. Its work may use memory of others, so a move waits for it. Not for green contexts: their
+ *  primary one waits for their work.
+ *  @param dev  whose primary context it is; -1: it is none */
+void xsched_priv_cuda_swap_context_made(CUcontext ctx, CUdevice dev);
 /** The driver ended the context: what was allocated in it is free. Another thread may have a new context of that name by
  *  now.
  *  @param before  from xsched_priv_cuda_swap_before, before the driver's call */
