@@ -319,7 +319,8 @@ static void other_context(void)
         TRUE(cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, s, params, NULL) == 0); /* adds 1 for each ms */
         add_one(p + 16, s);
         TRUE(out() == 0 && cuStreamQuery(s) == 0 && in() == 0);
-        TRUE(cuStreamSynchronize(s) == 0 && word_at(p) == 100u * (unsigned)round && word_at(p + 16) == (unsigned)round);
+        TRUE(cuStreamSynchronize(s) == 0);
+        TRUE(word_at(p) == 100u * (unsigned)round && word_at(p + 16) == (unsigned)round);
     }
     TRUE(cuCtxDestroy_v2(second) == 0 && cuCtxSetCurrent(g_ctx) == 0);
     TRUE(out() == 0 && in() == 0 && word_at(p) == 300);
@@ -552,7 +553,8 @@ static void off(void)
 static const struct {
     const char *name;
     void (*run)(void);
-} k_cases[] = {{"served", served}, {"back", back_and_forth}, {"out", while_out}, {"context", other_context}, {"way", in_the_way}, {"gates", gates},
+} k_cases[] = {{"served", served}, {"back", back_and_forth}, {"out", while_out}, {"context", other_context},
+               {"way", in_the_way}, {"gates", gates},
                {"faults", faults}, {"threads", threads}, {"off", off}};
 
 int main(int argc, char **argv)
