@@ -205,6 +205,13 @@ void mc_buffer_flush(void)
         flush_one(&g.t[g.self]);
 }
 
+void mc_buffers_flush(void)
+{
+    for (int i = 0; i < g.n; i++)
+        while (g.t[i].buffered)
+            flush_one(&g.t[i]);
+}
+
 void mc_buffer_write(volatile void *at, const void *value, size_t bytes)
 {
     struct thread *t = &g.t[g.self];

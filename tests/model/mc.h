@@ -58,6 +58,8 @@ void mc_point(enum mc_op op, const volatile void *at, int line);
 bool mc_buffer_read(const volatile void *at, void *value, size_t bytes);
 void mc_buffer_write(volatile void *at, const void *value, size_t bytes);
 void mc_buffer_flush(void);
+/** Of all threads: membarrier(2). */
+void mc_buffers_flush(void);
 /** Makes a value that the thread learnt part of its state. */
 void mc_learn(const void *value, size_t bytes);
 int mc_futex_wait(_Atomic uint32_t *word, uint32_t expected, bool timed);

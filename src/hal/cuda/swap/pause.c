@@ -19,7 +19,9 @@
 
 #define SLOTS     255u            /* of a page; with its head 16 KiB */
 #define LOOK_NS   (20 * XS_NS_PER_US)
+#ifndef SLEEP_NS                 /* tests/model: no end */
 #define SLEEP_NS  (100 * XS_NS_PER_MS)
+#endif
 
 /* linux/membarrier.h, which musl has not */
 #define MEMBARRIER_GLOBAL             1
