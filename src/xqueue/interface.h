@@ -205,6 +205,10 @@ void xsched_priv_end_near(struct xs_queue *q);
 bool xsched_priv_inside_begin(void);
 void xsched_priv_inside_end(void);
 
+/** The device has no command of this process: those that count as in flight wait in their calls, and begin now at the
+ *  earliest. So the time until now is not theirs. Any thread. */
+void xsched_priv_work_begins(void);
+
 /** For gates that the host opens (ops.gate), in a thread that does nothing else. Sleeps until the command may
  *  start, the storage belongs to another queue, or the time is over. @param id  xsched_priv_queue_id
  *  @return whether its gate may open */

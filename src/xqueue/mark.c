@@ -307,6 +307,16 @@ void xs_queue_look_slow(struct xs_queue *q, bool late)
     complete(q, atomic_load_explicit(&q->cc->marked, memory_order_acquire), late);
 }
 
+XS_EXPORT void xsched_priv_work_begins(void)
+{
+    struct xs_state *st = xs_state_get();
+    uint64_t now_ns = xs_now_ns();
+
+    /* storage stays mapped for ever; in a new use the note costs one measurement */
+    for (struct xs_queue *q = st ? atomic_load(&st->pool) : NULL; q; q = q->pool_next)
+        atomic_store_explicit(&q->busy_since_ns, now_ns, memory_order_relaxed); /* for estimates */
+}
+
 void xs_queue_distrust(struct xs_queue *q)
 {
     struct xs_queue_completion *c = &q->completion;

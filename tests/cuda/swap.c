@@ -18,6 +18,7 @@
 #include "hal/cuda/swap/swap.h"
 #include "queue.h"
 #include "xqueue/interface.h"
+#include "xqueue/queue.h"
 #include "xsched/cuda/hal.h"
 #include "xsched/xsched.h"
 
@@ -326,6 +327,53 @@ static void other_context(void)
     TRUE(out() == 0 && in() == 0 && word_at(p) == 300);
 }
 
+/* The time for which a call waits for memory is no time of its command. */
+static CUstream g_stream;
+static unsigned g_blocks; /* of the kernel: with another number it is another one, of which nobody knows the time */
+
+static void add_blocks(CUdeviceptr at)
+{
+    void *add, *params[] = {&at};
+
+    TRUE(cuModuleGetFunction(&add, NULL, "add") == 0);
+    TRUE(cuLaunchKernel(add, g_blocks, 1, 1, 1, 1, 1, 0, g_stream, params, NULL) == 0);
+}
+
+static void *add_later(void *at)
+{
+    TRUE(cuCtxSetCurrent(g_ctx) == 0);
+    add_blocks((CUdeviceptr)(uintptr_t)at);
+    return NULL;
+}
+
+static void estimates(void)
+{
+    struct xs_client_cell *cell;
+    CUdeviceptr p;
+    pthread_t t;
+
+    g_blocks = 1;
+    TRUE(cuMemAlloc_v2(&p, 4 * MIB) == 0 && cuStreamCreate(&g_stream, 1) == 0);
+    add_blocks(p);
+    TRUE(cuStreamSynchronize(g_stream) == 0);
+    cell = xsched_priv_queue_find(kPlatformCUDA, (uintptr_t)g_stream)->cc;
+    for (int round = 0; round < 5; round++) {
+        uint64_t before;
+
+        g_blocks++;
+        TRUE(out() == 0 && pthread_create(&t, NULL, add_later, (void *)(uintptr_t)p) == 0);
+        usleep(200000);
+        TRUE(in() == 0);
+        pthread_join(t, NULL);
+        TRUE(cuStreamSynchronize(g_stream) == 0);
+        before = atomic_load(&cell->est_entered_ns);
+        add_blocks(p);
+        printf("%llu us\n", (unsigned long long)(atomic_load(&cell->est_entered_ns) - before) / 1000);
+        TRUE(atomic_load(&cell->est_entered_ns) - before < 100 * XS_NS_PER_MS);
+        TRUE(cuStreamSynchronize(g_stream) == 0);
+    }
+}
+
 /* ---- what is in the way ---- */
 
 static void *capture(void *stream)
@@ -558,8 +606,8 @@ static const struct {
     const char *name;
     void (*run)(void);
 } k_cases[] = {{"served", served}, {"back", back_and_forth}, {"out", while_out}, {"context", other_context},
-               {"way", in_the_way}, {"gates", gates},
-               {"faults", faults}, {"threads", threads}, {"off", off}};
+               {"estimate", estimates}, {"way", in_the_way}, {"gates", gates}, {"faults", faults}, {"threads", threads},
+               {"off", off}};
 
 int main(int argc, char **argv)
 {

@@ -480,6 +480,8 @@ static void move_in(struct xs_swap *s)
     atomic_store(&g_move.phase, MOVES);
     g_move.report.pause_ns = xs_now_ns() - begin_ns;
     all = bring_in(s) == 0;
+    if (all)
+        xsched_priv_work_begins();
     xs_swap_pause_set(all ? XS_SWAP_ALL_IN : XS_SWAP_TOUCHES_WAIT);
 }
 
@@ -568,7 +570,7 @@ static int move(bool out, uint64_t limit_ns, struct xs_swap_report *ret)
     }
     r = wait_for_mover(ret);
     if (r == 0)
-        XS_INFO("swap: %llu MiB went %s in %llu us", (unsigned long long)(ret->bytes >> 20), out ? "out" : "in",
+        XS_INFO("swap: %llu MiB %s, after %llu us", (unsigned long long)(ret->bytes >> 20), out ? "are out" : "are in",
                 (unsigned long long)(ret->total_ns / XS_NS_PER_US));
     else
         XS_INFO("swap: memory does not go %s: %s", out ? "out" : "in", ret->why);
