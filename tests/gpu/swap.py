@@ -3,7 +3,8 @@
 """XSCHED_SWAP on a GPU: swap.py BUILD OUT [--mib MIB] [--part PART,...] [--cycles N]
 
 Moves the memory of programs out and in from outside, compares what they compute with runs without, and measures the copies
-beside plain copies of pinned memory in the same run. BUILD holds lib/ and tests/ (a build folder). OUT gets swap.jsonl.
+beside plain copies of pinned memory in the same run. BUILD is a build folder, or what
+pack_swap made of one. OUT gets swap.jsonl.
 Parts:
   client   a C program with --mib (default 16384) in blocks as frameworks have them; each word is checked after each move
   calls    allocations and small commands of that program without XSched, with the shim, and with XSCHED_SWAP
