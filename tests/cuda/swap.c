@@ -594,6 +594,17 @@ static void threads(void)
     TRUE(atomic_load(&g_rounds) > 20);
 }
 
+/* A function that no row of ours is: its calls would touch what is not there. */
+static void unseen(void)
+{
+    CUdeviceptr p;
+    void *newer;
+
+    TRUE(cuMemAlloc_v2(&p, 4 * MIB) == 0 && out() == 0 && in() == 0);
+    TRUE(cuGetProcAddress_v2("cuLaunchKernel", &newer, 99000, 0, NULL) == 0 && newer);
+    TRUE(out() == -ENOTSUP && handles() == 1);
+}
+
 static void off(void)
 {
     CUdeviceptr p;
@@ -607,7 +618,7 @@ static const struct {
     void (*run)(void);
 } k_cases[] = {{"served", served}, {"back", back_and_forth}, {"out", while_out}, {"context", other_context},
                {"estimate", estimates}, {"way", in_the_way}, {"gates", gates}, {"faults", faults}, {"threads", threads},
-               {"off", off}};
+               {"unseen", unseen}, {"off", off}};
 
 int main(int argc, char **argv)
 {

@@ -421,15 +421,23 @@ static bool wait_for_work(struct xs_swap *s)
     return err == XS_CU_SUCCESS && n <= CONTEXTS;
 }
 
+/* Calls that we do not see do not wait. */
+static bool works_unseen(void)
+{
+    bool unseen = atomic_load(&xsched_priv_cuda_captures_unseen) || atomic_load(&xsched_priv_cuda_at_level1);
+
+    if (unseen)
+        failed(-ENOTSUP, "the program has functions newer than XSched, whose calls would not wait");
+    return unseen;
+}
+
 static void move_out(struct xs_swap *s)
 {
     uint64_t prepared_ns, moves_ns, map_ns;
     bool inside, quiet;
 
-    if (atomic_load(&xsched_priv_cuda_captures_unseen)) {
-        failed(-ENOTSUP, "the program has a function newer than XSched that may begin captures");
+    if (works_unseen())
         return;
-    }
     if (xs_swap_store_prepare(bytes_to_move(s)) < 0) {
         failed(-ENOMEM, "the host, or the program's cgroup, has not enough memory");
         return;
@@ -442,6 +450,8 @@ static void move_out(struct xs_swap *s)
         xsched_priv_inside_end();
     if (atomic_load(&g_move.phase) == GIVEN_UP)
         return;
+    if (quiet && works_unseen()) /* it got one meanwhile */
+        quiet = false;
     if (quiet && xs_swap_store_prepare(bytes_to_move(s)) < 0) { /* it has more by now */
         failed(-ENOMEM, "the host, or the program's cgroup, has not enough memory");
         quiet = false;
