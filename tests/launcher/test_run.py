@@ -108,11 +108,11 @@ class Environment(Layout):
 
     def test_options(self):
         env = self.environment("--no-server", "--priority", "+9", "--utilization=30", "--deadline", "1000", "--laxity",
-                               "5", "--level", "AUTO", "--threshold", "16", "--batch", "8", "--group", "g", "--intra", "--swap",
+                               "5", "--level", "AUTO", "--threshold", "16", "--batch", "8", "--group", "g", "--intra",
                                "--timeslice", "700", "--filter", "clFinish,@libfoo", "--socket", "/x/y.sock")
         for name, value in {"PRIORITY": "9", "AUTO_XQUEUE_PRIORITY": "9", "AUTO_XQUEUE_UTILIZATION": "30",
                             "AUTO_XQUEUE_DEADLINE": "1000", "AUTO_XQUEUE_LAXITY": "5", "AUTO_XQUEUE_LEVEL": "auto",
-                            "AUTO_XQUEUE_THRESHOLD": "16", "AUTO_XQUEUE_BATCH_SIZE": "8", "GROUP": "g", "INTRA": "ON", "SWAP": "ON",
+                            "AUTO_XQUEUE_THRESHOLD": "16", "AUTO_XQUEUE_BATCH_SIZE": "8", "GROUP": "g", "INTRA": "ON",
                             "AUTO_XQUEUE_TIMESLICE": "700", "FILTER": "clFinish,@libfoo",
                             "SOCKET": "/x/y.sock"}.items():
             self.assertEqual(env["XSCHED_" + name], value, name)
