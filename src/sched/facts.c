@@ -201,8 +201,10 @@ void xs_queue_charge(struct xs_sched_queue *q, uint64_t now_ns)
     } else if (q->ready) {
         uint64_t waited_ns = sub_sat(now_ns, q->charged_ns);
 
-        *(xs_queue_why(q) == XS_WHY_GATHER ? &q->gathered_ns : &q->waiting_ns) += waited_ns;
-        q->process->sched->c.waiting_ns[xs_queue_why(q)] += waited_ns;
+        unsigned why = xs_queue_why(q);
+
+        *(why == XS_WHY_GATHER ? &q->gathered_ns : &q->waiting_ns) += waited_ns;
+        q->process->sched->c.waiting_ns[why] += waited_ns;
     }
     q->charged_ns = now_ns;
     q->charged_service_ns = service_ns;

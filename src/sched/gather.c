@@ -249,7 +249,7 @@ static void end_step(struct xs_sched *s, struct xs_entity *e, uint64_t now_ns)
                            .waited_ns = g->waited_ns - g->step_waited_ns, .gathered = g->gathered,
                            .period_ns = g->before_ns ? first_ns - XS_MIN(g->before_ns, first_ns) : 0,
                            .alone = g->phase == XS_GATHER_ALONE, .helper = g->helper,
-                           .expired = g->overdue, .spoiled = g->spoiled};
+                           .overdue = g->overdue, .spoiled = g->spoiled};
 
     g->seen_waited_ns = g->waited_ns;
     if (g->ended <= g->step_entered) { /* a wait for what was complete */
@@ -342,18 +342,7 @@ void xs_gather_facts(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
 
 enum xs_sched_gather_state xs_gather_state(const struct xs_entity *e)
 {
-    if (!e->gather.follows)
-        return XS_SCHED_GATHER_NO;
-    switch (xs_steps_state(e->gather.steps)) {
-    case XS_STEPS_GATHER:
-        return XS_SCHED_GATHER_GATHERS;
-    case XS_STEPS_IRREGULAR:
-        return XS_SCHED_GATHER_IRREGULAR;
-    case XS_STEPS_NO_USE:
-        return XS_SCHED_GATHER_NO_USE;
-    default:
-        return XS_SCHED_GATHER_LEARNS;
-    }
+    return e->gather.follows ? xs_steps_state(e->gather.steps) : XS_SCHED_GATHER_NO;
 }
 
 void xs_gather_judge(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)

@@ -49,7 +49,7 @@ static void close_after(struct xs_sched_queue *q, uint64_t after)
     }
 }
 
-/* Where commands gather, those that have entered by now go on. */
+/* A queue that gathers lets the commands go on that have entered by now. */
 static void close_word(struct xs_sched_queue *q)
 {
     close_after(q, q->gathers_to ? q->entered : XS_PERMIT_CLOSED);

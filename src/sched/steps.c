@@ -92,19 +92,24 @@ static void rest(struct xs_step_kind *k)
     k->late_once = false;
 }
 
+/* Fewer gather, as the program lost time by it. */
+static void shrink(struct xs_step_kind *k, uint32_t by)
+{
+    k->late_once = true;
+    k->to -= XS_MIN(by, k->to);
+    if (k->to < worth(k))
+        rest(k);
+}
+
 /* The program waited longer than it does without. In this step commands may have come faster than in those before. */
 static void less(struct xs_step_kind *k, const struct xs_step *step, uint64_t late_ns)
 {
     uint64_t launch_ns = XS_MAX(step->ns - XS_MIN(step->ns, step->waited_ns), 1);
     uint64_t own = XS_MIN(2 * late_ns * step->commands / launch_ns, (uint64_t)k->to);
-    uint32_t by = XS_MAX(XS_MAX(commands_in(k, 2 * late_ns), (uint32_t)own), k->to / 16 + 1);
 
-    k->to -= XS_MIN(by, k->to);
-    k->late_once = true;
     k->late_ns = 0;
     k->gathers = 0;
-    if (k->to < worth(k))
-        rest(k);
+    shrink(k, XS_MAX(XS_MAX(commands_in(k, 2 * late_ns), (uint32_t)own), k->to / 16 + 1));
 }
 
 static void more(struct xs_step_kind *k)
@@ -135,17 +140,6 @@ static void learn_gathered(struct xs_step_kind *k, const struct xs_step *step, b
         more(k);
 }
 
-/* Its steps take so much longer. */
-static void fewer(struct xs_step_kind *k, uint64_t by_ns)
-{
-    uint32_t by = XS_MAX(commands_in(k, by_ns), k->to / 4);
-
-    k->late_once = true;
-    k->to -= XS_MIN(by, k->to);
-    if (k->to < worth(k))
-        rest(k);
-}
-
 /* Steps that gather, against one by itself between two of them: whatever else changes does so more slowly. */
 static void compare(struct xs_step_kind *k, uint64_t took, bool alone, bool gathered)
 {
@@ -169,7 +163,7 @@ static void compare(struct xs_step_kind *k, uint64_t took, bool alone, bool gath
     k->gathered_took = took;
     if (k->loss <= LOSS || (k->pairs < PAIRS && (k->pairs < PAIRS_FEW || k->loss <= LOSS_MUCH)))
         return;
-    fewer(k, took / 1024 * (uint64_t)k->loss);
+    shrink(k, XS_MAX(commands_in(k, took / 1024 * (uint64_t)k->loss), k->to / 4));
     k->pairs = 0;
     k->loss = 0;
 }
@@ -196,7 +190,7 @@ static void learn(struct xs_step_kind *k, const struct xs_step *step)
     k->seen++;
     if (k->rest)
         k->rest--;
-    if (step->expired)            /* it may wait where XSched does not see it: for memory that a kernel writes */
+    if (step->overdue)            /* it may wait where XSched does not see it: for memory that a kernel writes */
         rest(k);
     if (!odd && !step->helper)
         compare(k, step->ns, step->alone, step->gathered);
@@ -283,17 +277,19 @@ bool xs_steps_any(const struct xs_steps *s)
     return false;
 }
 
-enum xs_steps_state xs_steps_state(const struct xs_steps *s)
+enum xs_sched_gather_state xs_steps_state(const struct xs_steps *s)
 {
     bool known = false, rests = false;
 
     if (xs_steps_any(s))
-        return XS_STEPS_GATHER;
+        return XS_SCHED_GATHER_GATHERS;
     for (size_t i = 0; i < XS_STEP_KINDS; i++) {
         const struct xs_step_kind *k = &s->kinds[i];
 
         known |= k->key && k->seen > KNOWN && k->odd <= ODD_STOP;
         rests |= k->key && k->rest;
     }
-    return rests ? XS_STEPS_NO_USE : !known && s->n > IRREGULAR ? XS_STEPS_IRREGULAR : XS_STEPS_LEARN;
+    if (rests)
+        return XS_SCHED_GATHER_NO_USE;
+    return !known && s->n > IRREGULAR ? XS_SCHED_GATHER_IRREGULAR : XS_SCHED_GATHER_LEARNS;
 }

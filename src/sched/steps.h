@@ -6,6 +6,8 @@
 #ifndef XS_SCHED_STEPS_H
 #define XS_SCHED_STEPS_H
 
+#include "sched/sched.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -21,7 +23,7 @@ struct xs_step {
     uint64_t period_ns;           /* from the first command of the step before to its own; 0: not known */
     bool gathered, alone;         /* its commands gathered; others had left the device before it */
     bool helper;                  /* a thread that submits nothing waited, and the program went on meanwhile */
-    bool expired;                 /* its commands gathered for so long that it did not seem to wait for them */
+    bool overdue;                 /* its commands gathered for so long that it did not seem to wait for them */
     bool spoiled;                 /* it was suspended meanwhile: only its number of commands says something */
 };
 
@@ -73,14 +75,8 @@ void xs_steps_broke(struct xs_steps *s);
 struct xs_step_plan xs_steps_plan(const struct xs_steps *s);
 /** Fewer commands within a step are not worth that they gather. */
 uint32_t xs_steps_least(const struct xs_steps *s);
-/** What is known of the steps of late. */
-enum xs_steps_state {
-    XS_STEPS_LEARN,
-    XS_STEPS_GATHER,
-    XS_STEPS_IRREGULAR,           /* no kind of step comes again and again */
-    XS_STEPS_NO_USE,              /* too short, or they took longer: not for a while */
-};
-enum xs_steps_state xs_steps_state(const struct xs_steps *s);
+/** What is known of the steps of late; never XS_SCHED_GATHER_NO. */
+enum xs_sched_gather_state xs_steps_state(const struct xs_steps *s);
 /** Some steps are worth that their commands gather. */
 bool xs_steps_any(const struct xs_steps *s);
 

@@ -105,7 +105,7 @@ static void overdue(void **state)
     run(&s, &p, 100, &late);
     for (unsigned i = 0; i < 2; i++) {
         struct xs_step step = {.commands = p.commands, .gap_ns = p.gap_ns, .ns = 40 * MS, .waited_ns = 10 * US, .gathered = true,
-                               .expired = true};
+                               .overdue = true};
 
         xs_steps_ended(&s, &step);
         while (!xs_steps_plan(&s).to && rests[i]++ < 1000)
