@@ -154,7 +154,7 @@ static CUresult map_missing(struct xs_swap *s, struct missing *m, size_t n)
 /* Blocks of one context follow one another in the list as long as ranges of one do. */
 static CUresult copy_missing(struct xs_swap *s, struct missing *m, size_t n)
 {
-    CUresult err = XS_CU_SUCCESS;
+    CUresult err = XS_CU_SUCCESS, end;
     struct way w;
 
     for (size_t i = 0; i < n && err == XS_CU_SUCCESS;) {
@@ -167,10 +167,8 @@ static CUresult copy_missing(struct xs_swap *s, struct missing *m, size_t n)
             err = copy(&w, m[i].r, m[i].block, false);
             g_move.report.bytes += xs_swap_block_bytes(m[i].r, m[i].block);
         }
-        if (err == XS_CU_SUCCESS)
-            err = s->api->cuStreamSynchronize(w.stream);
-        else
-            s->api->cuStreamSynchronize(w.stream);
+        end = s->api->cuStreamSynchronize(w.stream);
+        err = err == XS_CU_SUCCESS ? end : err;
         way_close(&w);
     }
     return err;
@@ -401,7 +399,7 @@ static unsigned contexts_at_work(struct xs_swap *s, CUcontext *to)
     return n;
 }
 
-/* Whoever asked may give up meanwhile, and let the program go on: then nothing but `phase` is ours. */
+/* The thread that asked may give up meanwhile and let the program go on. After that the mover touches `phase` alone. */
 static bool wait_for_work(struct xs_swap *s)
 {
     CUcontext all[CONTEXTS];

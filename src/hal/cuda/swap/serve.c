@@ -6,7 +6,7 @@
  * range (peer), pointer attributes tell of blocks (the shim mends that), and cuIpcGetMemHandle refuses it.
  *
  * Freed addresses stay ours. Their memory stays as well, up to a bound: reserving, creating and mapping each time takes
- * 1.3 to 1.7 times as long as the driver's allocation, and none of them half as long. */
+ * longer than the driver's allocation, and none of them takes less. */
 #include "hal/cuda/swap/serve.h"
 
 #include "base/env.h"
@@ -169,7 +169,7 @@ static void set(struct xs_swap *s, struct xs_swap_range *r, enum xs_swap_state s
     xs_lock_release(s->lock);
 }
 
-/* Nothing uses its memory. What the driver does not let go of is never used again. */
+/* The program no longer uses its memory. A block that the driver does not unmap stays BUSY, and is never used again. */
 static void empty(struct xs_swap *s, struct xs_swap_range *r)
 {
     bool gone = xs_swap_drop(s, r);

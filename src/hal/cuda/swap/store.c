@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pinning costs more than copying, and one thread touches new pages at 2 GB/s (measured on an H200's host: huge pages
- * touched by eight threads 37 GB/s). So threads touch pages ahead of the copies, and what is pinned stays. The driver
- * pins a piece at a time: 4 GiB at once stall a neighbour's allocations for 69 ms, 64 MiB for 1 ms. */
+/* Pinning costs more than copying, and one thread touches new pages far more slowly than the bus copies. So several
+ * threads touch pages ahead of the copies, and what is pinned stays. The driver pins a piece at a time: many at once
+ * stall a neighbour's allocations. */
 #include "hal/cuda/swap/store.h"
 
 #include "base/clock.h"
@@ -21,11 +21,6 @@
 #define HUGE         ((size_t)2 << 20)
 #define PAGE         4096u
 #define LEAVE_PART   16u          /* of the room that there is, one part in so many is left alone */
-
-/* linux/mman.h; musl has them, too */
-#define XS_MADV_DONTFORK 10
-#define XS_MADV_HUGEPAGE 14
-#define XS_MADV_DONTDUMP 16
 
 struct piece {
     char *at;
@@ -131,9 +126,9 @@ static char *map_piece(void)
         munmap(all, (size_t)(at - all));
     if (all + HUGE > at)
         munmap(at + XS_SWAP_PIECE, (size_t)(all + HUGE - at));
-    madvise(at, XS_SWAP_PIECE, XS_MADV_HUGEPAGE);
-    madvise(at, XS_SWAP_PIECE, XS_MADV_DONTDUMP);
-    madvise(at, XS_SWAP_PIECE, XS_MADV_DONTFORK); /* a child would have the program's bytes, and copy pinned pages */
+    madvise(at, XS_SWAP_PIECE, MADV_HUGEPAGE);
+    madvise(at, XS_SWAP_PIECE, MADV_DONTDUMP);
+    madvise(at, XS_SWAP_PIECE, MADV_DONTFORK); /* a child would have the program's bytes, and copy pinned pages */
     return at;
 }
 
