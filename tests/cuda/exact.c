@@ -231,6 +231,14 @@ static int high(uint64_t kernel_us, uint64_t kernels, uint64_t gap_us, uint64_t 
     return 0;
 }
 
+static void launch_each(uint64_t kernel_us, uint64_t kernels, uint64_t launch_us)
+{
+    for (uint64_t k = 0; k < kernels; k++) {
+        burn(kernel_us);
+        sleep_us(launch_us);
+    }
+}
+
 static int eager(uint64_t kernel_us, uint64_t kernels, uint64_t launch_us, uint64_t first_us, uint64_t each_us,
                  uint64_t requests, uint64_t from, uint64_t how)
 {
@@ -245,10 +253,7 @@ static int eager(uint64_t kernel_us, uint64_t kernels, uint64_t launch_us, uint6
         if (begin > now_us())
             sleep_us(begin - now_us());
         begin = now_us();
-        for (uint64_t k = 0; k < kernels; k++) {
-            burn(kernel_us);
-            sleep_us(i % 2 ? launch_us * 4 / 3 : launch_us);
-        }
+        launch_each(kernel_us, kernels, i % 2 ? launch_us * 4 / 3 : launch_us);
         OK(sync_stream(g_stream));
         printf("%" PRIu64 "\n", now_us() - begin);
         check(g_done_ns - sum != kernels * kernel_us * 1000, "what was computed");
@@ -266,10 +271,7 @@ static int ahead(uint64_t kernel_us, uint64_t kernels, uint64_t launch_us, uint6
     for (uint64_t i = 0; i < steps; i++) {
         uint64_t begin = now_us();
 
-        for (uint64_t k = 0; k < kernels; k++) {
-            burn(kernel_us);
-            sleep_us(launch_us);
-        }
+        launch_each(kernel_us, kernels, launch_us);
         burn(big_us);
         OK(record(events[i % 2], g_stream));
         if (i)
@@ -292,10 +294,7 @@ static int serves(uint64_t kernel_us, uint64_t kernels, uint64_t launch_us, uint
         uint64_t begin = now_us();
 
         sleep_us(think_us);
-        for (uint64_t k = 0; k < kernels; k++) {
-            burn(kernel_us);
-            sleep_us(launch_us);
-        }
+        launch_each(kernel_us, kernels, launch_us);
         if (i)
             OK(sync_event(event));
         burn(big_us);
@@ -348,10 +347,7 @@ static int hands(uint64_t kernel_us, uint64_t kernels, uint64_t launch_us, uint6
         uint64_t begin = now_us();
 
         sleep_us(think_us);
-        for (uint64_t k = 0; k < kernels; k++) {
-            burn(kernel_us);
-            sleep_us(launch_us);
-        }
+        launch_each(kernel_us, kernels, launch_us);
         burn(big_us);
         OK(record(g_handed.events[i % 2], g_stream));
         g_handed.launched = i + 1;
