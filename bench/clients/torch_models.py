@@ -56,6 +56,28 @@ def train(name, batch, device, size=224, seed=2, spread=lambda model: model):
     return Work(step, verify)
 
 
+def train_transformer(batch, device, layers=12, width=1024, heads=16, length=512):
+    """Training steps of PyTorch's own encoder in bfloat16; verify() as of train()."""
+    layer = nn.TransformerEncoderLayer(width, heads, 4 * width, dropout=0, batch_first=True)
+    model = nn.TransformerEncoder(layer, layers).to(device).bfloat16()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.001)
+    x = seeded((batch, length, width), device).bfloat16()
+    first = {k: v.clone() for k, v in model.state_dict().items()}
+
+    def step():
+        with torch.enable_grad():
+            optimizer.zero_grad(set_to_none=True)
+            loss = model(x).float().pow(2).mean()
+            loss.backward()
+            optimizer.step()
+        return loss.detach()
+
+    def verify():
+        model.load_state_dict(first)
+        return step()
+    return Work(step, verify)
+
+
 class Attention(nn.Module):
     def __init__(self, width, heads, causal):
         super().__init__()
@@ -177,6 +199,7 @@ MODELS = {
     "resnet152": (1, lambda b, d: resnet("resnet152", b, d)),
     "resnet152-b32": (32, lambda b, d: resnet("resnet152", b, d)),
     "train-resnet50": (64, lambda b, d: train("resnet50", b, d)),
+    "train-transformer": (32, train_transformer),
     "bert-large": (1, lambda b, d: bert(24, 1024, 16, b, d)),
     "bert-large-b32": (32, lambda b, d: bert(24, 1024, 16, b, d)),
     "bert-base": (8, lambda b, d: bert(12, 768, 12, b, d)),

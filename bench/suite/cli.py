@@ -102,6 +102,12 @@ class Suite:
                 raise services.ServiceError(f"--llama: {path} is missing")
         return [sys.executable, os.path.join(platforms.HERE, "clients", "llama_client.py"), *found]
 
+    def vllm(self):
+        """@return what comes behind the name of Python in the command of vLLM's client, but for its role"""
+        if not os.path.isdir(os.path.join(self.args.vllm, "vllm")):
+            raise services.ServiceError(f"--vllm: {self.args.vllm} is no folder that pack_vllm unpacked")
+        return [os.path.join(platforms.HERE, "clients", "vllm_client.py"), os.path.abspath(self.args.vllm)]
+
     def progress(self, i, n, cell, rows, left=0):
         parts = []
         for r in rows:
@@ -236,6 +242,7 @@ def parse():
     p.add_argument("--time-limit", type=float, default=0, metavar="S", help="end cleanly before S seconds, with status 75")
     p.add_argument("--build", default=machine.build_folder(), help="what was built or installed")
     p.add_argument("--llama", metavar="DIR", help="llama-server and model.gguf (pack_llama makes both): for L")
+    p.add_argument("--vllm", metavar="DIR", help="vLLM as pack_vllm unpacked it: for V and W")
     p.add_argument("--python", help="the Python that has PyTorch")
     p.add_argument("--no-report", action="store_true", help="raw results only")
     p.add_argument("--report", metavar="DIR", action="append", default=[], help="make report and plots of raw results again")

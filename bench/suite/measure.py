@@ -154,6 +154,10 @@ class Measurement:
         words, devices = [], self.devices_of(sides)
         if sides[0].client == "llama":
             return [*p.prefix, *variant.prefix, *self.suite.llama(), sides[0].name]
+        if sides[0].client.startswith("vllm:"):
+            if not p.torch:
+                raise ServiceError(f"PyTorch: {p.missing.get('torch', 'missing')}")
+            return [*p.prefix, *variant.prefix, p.torch[0], *self.suite.vllm(), sides[0].name, sides[0].client[5:]]
         ranks = sides[0].client.startswith("ranks:")
         for s in sides:
             priority, device = (1 if s.urgent else 0) if shown else 0, devices.index(s.device)
@@ -217,7 +221,7 @@ class Measurement:
         began = time.monotonic()
 
         def wait():
-            self.pool.ready(pending, self.suite.patience(150))
+            self.pool.ready(pending, self.suite.patience(300 if self.plan.slow_starts else 150))
             pending.clear()
         for v in wanted:
             try:
@@ -407,10 +411,11 @@ class Measurement:
             self.suite.say(f"   skipped: {self.workload.letter} on {self.platform.name}: {why}")
             self.suite.raw_skip(self.workload.letter, self.platform.name, why)
             return
-        if any(s.client == "llama" for s in self.plan.sides) and not self.suite.args.llama:
-            self.suite.say(f"   skipped: {self.workload.letter} on {self.platform.name}: --llama DIR names llama.cpp's server")
-            self.suite.raw_skip(self.workload.letter, self.platform.name, "no --llama")
-            return
+        for kind, named, what in (("llama", self.suite.args.llama, "llama.cpp's server"), ("vllm", self.suite.args.vllm, "an unpacked vLLM")):
+            if any(s.client.partition(":")[0] == kind for s in self.plan.sides) and not named:
+                self.suite.say(f"   skipped: {self.workload.letter} on {self.platform.name}: --{kind} DIR names {what}")
+                self.suite.raw_skip(self.workload.letter, self.platform.name, f"no --{kind}")
+                return
         shape = "" if self.platform.name in ("cuda", "hip") else " (its shape, with kernels of stated lengths)"
         self.suite.say(f"-- {self.workload.letter} on {self.platform.name}: {self.workload.title}{shape}")
         least = 3 if all(s.client == "load" for s in self.plan.sides) else 30

@@ -104,6 +104,18 @@ def space_targets(t_ms):
                     f"in space, T = {t:g} ms: P{100 * q:.0f} at most the larger of 1.2 T and T + 0.25 ms", q)
 
 
+def vllm_targets():
+    for letter in ("V1", "V8", "V32"):
+        yield Target(letter, "tokens a second while decoding, at least 0.98 of alone in the same process (alone-xsched)", 0.98,
+                     lambda r, p, letter=letter: r.paired_ratio(p, letter, OURS, "alone-xsched", "high", "tokens"), False)
+        yield same_process(letter, 0.99, 1.02, "time for a token, P99 at most 1.02 x alone", metric="token_samples")
+        yield same_process(letter, 0.99, 1.05, "time to the first token, P99 at most 1.05 x alone", metric="ttft_samples")
+    yield kept("V8", 0.4, "the training at least 0.4 of its own in the same process", "alone-low-xsched")
+    yield same_process("W", 0.90, 1.10, "time to the first token, P90 at most 1.10 x alone", metric="ttft_samples")
+    yield same_process("W", 0.90, 1.10, "time for a token, P90 at most 1.10 x alone", metric="token_samples")
+    yield kept("W", 0.75, "the other side at least 0.75 of what MPS with priorities leaves it", "mps-priority")
+
+
 def of_programs(letter, variant, metric, side=None):
     """Figures that programs printed: the median of the runs, from the smallest to the largest."""
     from .results import Figure
@@ -160,6 +172,7 @@ def table(results):
         Target("O", "the same against alone-xsched in the same processes", 0.9,
                lambda r, p: r.paired_ratio(p, "O", OURS, "alone-xsched", "high", "tokens"), False),
         *(same_process(letter, 0.90, 1.10, "urgent P90 at most 1.10 x alone") for letter in ("Q", "R")),
+        *vllm_targets(),
         *space_targets(t_ms),
         same_process("P", 0.90, 1.10, "urgent P90 at most 1.10 x alone"),
         Target("I", "P99 in the order of the groups (smallest step)", 1, order, False),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The workloads A to R as they run on each platform: who takes part, how requests arrive, which variants are of
+"""The workloads A to W as they run on each platform: who takes part, how requests arrive, which variants are of
 interest. A platform that is not in a workload's plans cannot run it."""
 import dataclasses
 
@@ -7,7 +7,7 @@ import dataclasses
 @dataclasses.dataclass(frozen=True)
 class Side:
     name: str
-    client: str                   # what runs: torch:MODEL, ranks:MODEL, llama or load
+    client: str                   # what runs: torch:MODEL, ranks:MODEL, llama, vllm:BATCHxPROMPT+TOKENS or load
     mode: str = "closed"          # open, gap (think time after each end) or closed
     rate: float = 0               # requests a second; gap: 1 / mean think time
     load: float = 0               # instead: the share of the time that it would be busy if alone; closed: the rest is a pause
@@ -39,6 +39,7 @@ class Plan:
     devices: int = 1              # how many it needs
     requests: int = 1000          # of the urgent side, for each variant in all; fewer where a run would take over nine minutes
     blocks: int = 5
+    slow_starts: bool = False     # a program takes minutes until it is ready
     seconds: float = 0            # of a block; 0: as the requests take
     server: tuple = ()            # options of xserver, e.g. the policy
     no_params: tuple = ("alone", "alone-hot", "alone-low", "alone-xsched", "alone-low-xsched")
@@ -142,6 +143,19 @@ N_TORCH = Plan((torch_high("generate", gib=6, mode="gap", rate=10), torch_low("t
 # ---- Q, R: the same with each token a CUDA graph; a diffusion model's steps ----
 Q_TORCH = dataclasses.replace(N_TORCH, sides=(torch_high("generate-static", gib=6, mode="gap", rate=10), N_TORCH.sides[1]))
 R_TORCH = dataclasses.replace(N_TORCH, sides=(torch_high("unet", gib=4, mode="gap", rate=10), N_TORCH.sides[1]))
+# ---- V: vLLM, which decodes nearly all of the time, beside training; W: two of them, of which one answers requests with pauses ----
+def vllm(name, requests, **more):
+    return Side(name, "vllm:" + requests, gib=9, **more)
+
+
+def v_vllm(batch):
+    return Plan((vllm("high", f"{batch}x128+128", mode="gap", rate=200, arrivals="uniform", priority=10, urgent=True),
+                 torch_low("train-transformer", 8)), N_TORCH.variants, blocks=5, seconds=6, slow_starts=True)
+
+
+W_VLLM = Plan((vllm("high", "2x512+64", mode="gap", rate=10, priority=10, urgent=True), vllm("low", "32x512+256")),
+              N_TORCH.variants, blocks=5, seconds=6, slow_starts=True)
+
 # ---- I: six tasks in three groups ----
 I_TORCH = Plan(tuple(Side(f"{group}{i}", "torch:bert-base", "open", load=0.11, arrivals="poisson", priority=p,
                           urgent=group == "top") for group, p in (("top", 20), ("mid", 10), ("low", 0)) for i in (1, 2)),
@@ -203,6 +217,12 @@ WORKLOADS = [
              {"cuda": Q_TORCH}),
     Workload("R", "a diffusion model beside training",
              "ten steps of a UNet of Stable Diffusion's shape, a picture 0.1 s after the last one, beside training", {"cuda": R_TORCH}),
+    *(Workload(f"V{batch}", f"vLLM beside training, batch {batch}",
+               f"vLLM, {batch} prompt{'s' if batch > 1 else ''} of 128 tokens at once and 128 more of each, one request a moment after the last "
+               "one's end, beside training a transformer (--vllm)", {"cuda": v_vllm(batch)}) for batch in (1, 8, 32)),
+    Workload("W", "vLLM beside vLLM",
+             "two of vLLM: 2 prompts of 512 tokens and 64 more of each, a request 0.1 s after the last one's end, beside 32 prompts of 512 "
+             "tokens and 256 more in a loop (--vllm)", {"cuda": W_VLLM}),
     Workload("M", "two devices",
              "two devices: A on each at once, and one program on both beside an urgent one on the second",
              {"cuda": M_TORCH, "hip": M_TORCH, "fake": M_LOAD}),
