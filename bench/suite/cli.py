@@ -217,7 +217,7 @@ def show_list():
 def parse():
     p = argparse.ArgumentParser(prog=NAME, description=__doc__.replace("bench/run", NAME), formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--list", action="store_true", help="workloads, variants and programs")
-    p.add_argument("--only", action="append", default=[], metavar="NAME,...", help="workloads A to R, or programs")
+    p.add_argument("--only", action="append", default=[], metavar="NAME,...", help="workloads A to W, or programs")
     p.add_argument("--variants", metavar="NAME,...", help="only these")
     p.add_argument("--platforms", metavar="NAME,...", help="only these of " + ", ".join(platforms.NAMES))
     p.add_argument("--peer", action="append", default=[], metavar="NAME=COMMAND PREFIX",
