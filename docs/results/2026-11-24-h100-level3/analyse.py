@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of README.md from first.jsonl and second.jsonl: PYTHONPATH=../../../bench python3 analyse.py, in this folder."""
+"""Tables of README.md from first.gz and second.gz: PYTHONPATH=../../../bench python3 analyse.py, in this folder."""
+
+import gzip
 
 from suite import raw, results, stats
 
 rows = []
-for name, add in (("first.jsonl", 0), ("second.jsonl", 10)):
-    for r in raw.expand(open(name, encoding="utf-8")):
+for name, add in (("first.gz", 0), ("second.gz", 10)):
+    for r in raw.expand(gzip.open(name, "rt", encoding="utf-8")):
         if "run" in r:
             r["run"] += add
         rows.append(r)
