@@ -81,8 +81,8 @@ struct xs_client_cell {
     /* line 1: the device (platforms that write completion marks from the device) */
     _Atomic uint64_t marked;                /* as completed; readers take the larger */
     uint64_t reserved1;
-    /* Threads of the process, with waited_ns and before it: XS_WAITED(number, XS_WAITED_*). The last wait that ended was
-     * for so many commands. */
+    /* Threads of the process, before waited_ns of the queue that was waited for: XS_WAITED(number, XS_WAITED_*). So many
+     * commands the last wait that ended was for; in the other queues of the process so many had entered as it began. */
     _Atomic uint64_t waited_to;
     /* The waiting threads of the process: for how long threads waited for this queue's work, or for
      * place in flight. They count only where a scheduler schedules queues of one process against each

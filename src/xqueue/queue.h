@@ -126,6 +126,7 @@ struct xs_queue {
     /* threads of the program that wait, and that defer commands */
     _Alignas(XS_CACHE_LINE) struct xs_queue_waits waits_for;
     _Atomic uint64_t awaits_to;             /* the last command with XS_KEY_AWAITS, by its number when it entered */
+    _Atomic uint64_t entered_before;        /* so many commands as a thread last began to wait for one of the queues */
     _Atomic uint64_t ours;                  /* so many of `entered` are no commands of the program */
     _Atomic uint32_t trust;                 /* so many waits for the bound may end before something completes (in_flight.c) */
     _Atomic uint32_t futile;                /* so many waits for the bound in a row ended only because they gave up */

@@ -22,13 +22,36 @@ static void inherit_at_least(struct xs_queue *q, int32_t priority)
         ;
 }
 
+static inline bool tells_waits(const struct xs_queue *q)
+{
+    return atomic_load(&atomic_load(&q->sc)->armed) & XS_ARMED_WAITS;
+}
+
 /* Measures for how long threads wait for the queue. A scheduler that lets other queues run beside this one
  * sees by that whether the device or the program is the slower one. Of several waits at once the first one's
  * time counts; if two come and go at one moment, the time between may be missing. */
 static inline bool times(struct xs_queue *q)
 {
     return XS_UNLIKELY(atomic_load_explicit(&xsched_priv_beside, memory_order_relaxed) != 0) || /* a hint */
-           XS_UNLIKELY(atomic_load(&atomic_load(&q->sc)->armed) & XS_ARMED_WAITS);
+           XS_UNLIKELY(tells_waits(q));
+}
+
+/* What enters while a helper thread waits belongs to the program's next step. */
+static void note_entered(struct xs_state *st)
+{
+    for (struct xs_queue *q = atomic_load(&st->pool); q; q = q->pool_next)
+        atomic_store_explicit(&q->entered_before, atomic_load_explicit(&q->cc->entered, memory_order_relaxed),
+                              memory_order_relaxed);
+}
+
+static void tell_entered(struct xs_queue *waited_for)
+{
+    for (struct xs_queue *q = atomic_load(&waited_for->state->pool); q; q = q->pool_next)
+        if (q != waited_for) {
+            uint64_t to = atomic_load_explicit(&q->entered_before, memory_order_relaxed);
+
+            atomic_store_explicit(&q->cc->waited_to, XS_WAITED(to, 0), memory_order_relaxed);
+        }
 }
 
 void xs_queue_waited(struct xs_queue *q, uint64_t since_ns)
@@ -51,9 +74,12 @@ static void tell_of_wait(struct xs_queue *q, uint64_t number)
 /* @param number  of the last command that the thread waits for */
 static inline uint64_t wait_begin(struct xs_queue *q, uint64_t number)
 {
-    if (atomic_fetch_add(&q->cc->inherit, 1) == 0 && times(q))
+    if (atomic_fetch_add(&q->cc->inherit, 1) == 0 && times(q)) {
         atomic_store_explicit(&q->waited_since_ns, (xs_now_ns() & ~1ull) | (number >= atomic_load(&q->cc->entered)),
                               memory_order_relaxed);
+        if (tells_waits(q))
+            note_entered(q->state);
+    }
     inherit_at_least(q, xs_tls.priority);
     if (XS_UNLIKELY(atomic_load(&q->waits_for.queue)))
         xs_queue_inherit_on(q, xs_tls.priority);
@@ -102,13 +128,16 @@ void xsched_priv_wait_end(struct xs_queue *q, uint64_t began, bool all_complete)
         uint64_t since = atomic_exchange_explicit(&q->waited_since_ns, 0, memory_order_relaxed);
         uint64_t flags = (since & XS_WAITED_LAST) | (xs_tls.polled ? 0 : XS_WAITED_HELPER);
 
-        if (all_complete)
+        if (all_complete) {
             atomic_store_explicit(&q->cc->waited_to, XS_WAITED(began, flags), memory_order_relaxed);
+            if (tells_waits(q))
+                tell_entered(q);
+        }
         xs_queue_waited(q, since & ~1ull);
     }
     if (all_complete)             /* before this wait ends: then the storage may have a new use */
         xs_queue_complete(q, began, false);
-    if (timed && atomic_load(&atomic_load(&q->sc)->armed) & XS_ARMED_WAITS)
+    if (timed && tells_waits(q))
         xs_queue_ring(q);
     if (atomic_fetch_sub(&q->cc->inherit, 1) == 1) {
         int32_t seen = atomic_load(&q->cc->inherit_priority);

@@ -74,6 +74,7 @@ static void queue_reset(struct xs_queue *q)
     atomic_store(&cc->held_ns, 0);
     atomic_store(&cc->inherit_priority, INT32_MIN);
     atomic_store(&cc->lent, 0);
+    atomic_store(&cc->waited_to, 0);
     atomic_store(&cc->waited_ns, 0);
     atomic_store(&cc->lanes, 0);
     atomic_store(&cc->multiprocessors, 0);
@@ -83,6 +84,7 @@ static void queue_reset(struct xs_queue *q)
     atomic_store(&cc->marked, 0);
     atomic_store(&cc->marked_to, 0);
     xs_queue_app_set_locked(q, XS_PERMIT_OPEN);
+    atomic_store(&q->entered_before, 0);
     atomic_store(&q->awaits_to, 0);
     atomic_store(&q->ours, 0);
     atomic_store(&q->trust, 0);
