@@ -11,6 +11,7 @@
 
 #define QUEUES_MOST    16u                         /* of an entity whose commands gather */
 #define HOLDS_LEAST_NS (2 * XS_NS_PER_MS)
+#define HOLDS_TRUSTED_NS (8 * XS_NS_PER_MS)
 #define HOLDS_MOST_NS  (100 * XS_NS_PER_MS)
 #define OTHERS_NS      XS_NS_PER_S                 /* follows its steps for so long after others had work */
 #define DRAIN_LOOK_NS  (50 * XS_NS_PER_US)
@@ -31,6 +32,11 @@ static bool has_opened(const struct xs_sched_queue *q)
     return !q->permitted && q->server && atomic_load(&q->server->permitted) == XS_PERMIT_OPEN;
 }
 
+static uint64_t waited_to(const struct xs_sched_queue *q)
+{
+    return atomic_load_explicit(&q->client->waited_to, memory_order_relaxed); /* stored before waited_ns, which was read */
+}
+
 void xs_gather_read(struct xs_sched_queue *q, uint64_t entered, bool moved)
 {
     struct xs_gather *g = &q->entity->gather;
@@ -40,14 +46,12 @@ void xs_gather_read(struct xs_sched_queue *q, uint64_t entered, bool moved)
     q->awaited = atomic_load_explicit(&q->client->inherit, memory_order_relaxed);
     g->entered += entered - q->entered;
     if (ended) {
-        uint64_t word = atomic_load_explicit(&q->client->waited_to, memory_order_relaxed); /* before waited_ns */
-        uint64_t to = XS_MIN(XS_WAITED_NUMBER(word), entered);
+        uint64_t word = waited_to(q);
 
         g->waited_ns += waited_ns - q->gather_waited_ns;
         q->gather_waited_ns = waited_ns;
         g->last = word & XS_WAITED_LAST;
         g->helper = word & XS_WAITED_HELPER;
-        g->ended = XS_MAX(g->ended, g->entered - XS_MIN(entered - to, g->entered));
     }
     if (ended || (xs_entity_gathers(q->entity) && (moved || has_opened(q))))
         q->entity->view->dirty = true;
@@ -111,7 +115,7 @@ static void begin_step(struct xs_entity *e, uint64_t now_ns)
     g->first_ns = g->entered > g->step_entered ? now_ns : 0;
     g->until_ns = 0;
     g->off_ns = UINT64_MAX;
-    g->gathered = g->drains = g->expired = g->overdue = g->spoiled = false;
+    g->gathered = g->drains = g->expired = g->spoiled = false;
     g->plan = (struct xs_step_plan){.off_ns = UINT64_MAX};
     if (g->steps)
         g->plan = e->sched->config.gather == XS_SCHED_GATHER_ALWAYS ? any_plan(g) : xs_steps_plan(g->steps);
@@ -145,11 +149,23 @@ static uint32_t left(const struct xs_entity *e)
     return e->gather.plan.to > came(e) ? (uint32_t)(e->gather.plan.to - came(e)) : 0;
 }
 
+/* They gather for so long at most: some times as long as the last of them is expected to take. A processor that does something
+ * else for some milliseconds is no reason to stop for long. */
+static uint64_t patience_ns(const struct xs_entity *e)
+{
+    const struct xs_step_plan *p = &e->gather.plan;
+    uint64_t opens_ns = p->to ? p->opens_ns * left(e) / p->to : 0, ns;
+
+    ns = p->trusted ? XS_MAX(4 * opens_ns, HOLDS_TRUSTED_NS) : XS_MAX(2 * opens_ns, HOLDS_LEAST_NS);
+    return XS_MIN(ns, HOLDS_MOST_NS);
+}
+
 static void hold(struct xs_entity *e)
 {
     struct xs_gather *g = &e->gather;
 
     g->phase = XS_GATHER_HOLDS;
+    g->until_ns = 0;
     g->gathered = true;
     g->drains = false;
     g->closes = true;
@@ -217,12 +233,19 @@ static void look_drained(struct xs_entity *e, uint64_t now_ns)
         hold(e);
 }
 
+static void begin_following(struct xs_sched *s, struct xs_gather *g)
+{
+    g->steps = xs_pages_alloc(s->pages, sizeof(*g->steps));
+    if (g->steps)
+        g->steps->helped = s->config.gather == XS_SCHED_GATHER_HELPED;
+}
+
 static bool follow(struct xs_sched *s, struct xs_entity *e, bool on, uint64_t now_ns)
 {
     struct xs_gather *g = &e->gather;
 
     if (on && !g->steps)
-        g->steps = xs_pages_alloc(s->pages, sizeof(*g->steps));
+        begin_following(s, g);
     on = on && g->steps;
     if (on || g->follows)
         EACH_QUEUE(q, e)          /* also to those that came since */
@@ -240,18 +263,33 @@ static bool follow(struct xs_sched *s, struct xs_entity *e, bool on, uint64_t no
     return on;
 }
 
+/* A wait is over: what had entered as it began, in all queues, makes the step. */
+static void read_end(struct xs_entity *e, uint64_t now_ns)
+{
+    uint64_t since = 0;
+
+    EACH_QUEUE(q, e) {
+        xs_queue_read(q, now_ns);
+        if (q->client)
+            since += q->entered - XS_MIN(XS_WAITED_NUMBER(waited_to(q)), q->entered);
+    }
+    e->gather.ended = XS_MAX(e->gather.ended, e->gather.entered - XS_MIN(since, e->gather.entered));
+}
+
 static void end_step(struct xs_sched *s, struct xs_entity *e, uint64_t now_ns)
 {
     struct xs_gather *g = &e->gather;
     uint64_t first_ns = g->first_ns ? g->first_ns : now_ns;
-    struct xs_step step = {.commands = (uint32_t)XS_MIN(g->ended - g->step_entered, (uint64_t)UINT32_MAX / 2),
-                           .gap_ns = first_ns - XS_MIN(g->step_ns, first_ns), .ns = now_ns - first_ns,
-                           .waited_ns = g->waited_ns - g->step_waited_ns, .gathered = g->gathered,
-                           .period_ns = g->before_ns ? first_ns - XS_MIN(g->before_ns, first_ns) : 0,
-                           .alone = g->phase == XS_GATHER_ALONE, .helper = g->helper,
-                           .overdue = g->overdue, .spoiled = g->spoiled};
+    struct xs_step step;
 
     g->seen_waited_ns = g->waited_ns;
+    read_end(e, now_ns);
+    step = (struct xs_step){.commands = (uint32_t)XS_MIN(g->ended - g->step_entered, (uint64_t)UINT32_MAX / 2),
+                            .gap_ns = first_ns - XS_MIN(g->step_ns, first_ns), .ns = now_ns - first_ns,
+                            .waited_ns = g->waited_ns - g->step_waited_ns, .gathered = g->gathered,
+                            .period_ns = g->before_ns ? first_ns - XS_MIN(g->before_ns, first_ns) : 0,
+                            .alone = g->phase == XS_GATHER_ALONE, .helper = g->helper,
+                            .overdue = g->expired, .spoiled = g->spoiled};
     if (g->ended <= g->step_entered) { /* a wait for what was complete */
         g->step_waited_ns = g->waited_ns;
         return;
@@ -313,8 +351,7 @@ static void follow_entity(struct xs_sched *s, struct xs_view *v, struct xs_entit
         stop(e);
     }
     g->spoiled |= !e->before.run && !xs_entity_gathers(e) && e->nready > 0;
-    g->expired |= g->until_ns && now_ns >= g->until_ns;
-    g->overdue |= g->expired && xs_entity_gathers(e);
+    g->expired |= xs_entity_gathers(e) && g->until_ns && now_ns >= g->until_ns;
     if (xs_entity_gathers(e) && (any_opened(e) || g->awaited || g->expired))
         opened(e, now_ns);
     if (g->waited_ns != g->seen_waited_ns)
@@ -324,8 +361,8 @@ static void follow_entity(struct xs_sched *s, struct xs_view *v, struct xs_entit
     g->drains &= !g->expired;
     if (!g->first_ns && g->entered > g->step_entered)
         g->first_ns = now_ns;
-    if (!g->until_ns && g->first_ns)
-        g->until_ns = g->first_ns + XS_MIN(XS_MAX(2 * g->plan.opens_ns, HOLDS_LEAST_NS), HOLDS_MOST_NS);
+    if (!g->until_ns && g->first_ns && xs_entity_gathers(e))
+        g->until_ns = now_ns + patience_ns(e);
     look_leave(e, now_ns);
 }
 

@@ -11,7 +11,7 @@ void xs_sched_config_defaults(struct xs_sched_config *c)
 {
     memset(c, 0, sizeof(*c));
     c->linger_ns = 100 * XS_NS_PER_US;
-    c->gather = XS_SCHED_GATHER_NEVER;
+    c->gather = XS_SCHED_GATHER_LEARNT;
     c->stall_ns = 1 * XS_NS_PER_S;
     c->inflight_alone_us = 2000;
     c->inflight_shared_us = XS_INFLIGHT_SHARED_US;

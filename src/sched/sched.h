@@ -53,6 +53,7 @@ enum xs_sched_lanes {
 enum xs_sched_gather {
     XS_SCHED_GATHER_NEVER,
     XS_SCHED_GATHER_LEARNT,        /* where it pays */
+    XS_SCHED_GATHER_HELPED,        /* ... also where a helper thread waits; on trial */
     XS_SCHED_GATHER_ALWAYS,        /* some of each step; for tests */
 };
 

@@ -85,7 +85,7 @@ struct xs_gather {
     uint64_t seen_waited_ns;                       /* ... as it looked last */
     uint64_t step_ns, first_ns;                    /* then; its first command, 0: none came */
     uint64_t before_ns;                            /* the first command of the step before; 0: not known */
-    uint64_t until_ns;                             /* they gather until then at most; 0: none came */
+    uint64_t until_ns;                             /* these gather until then at most; 0: none came */
     uint64_t off_ns;                               /* the others leave then; UINT64_MAX: at no time */
     uint64_t back_ns;                              /* ... and come back then if no command has come */
     uint64_t others_ns;                            /* others had work then */
@@ -101,8 +101,7 @@ struct xs_gather {
     bool awaited;                                  /* a thread waits for commands that came meanwhile */
     bool others_left;                              /* ... the device for this opening, or were to */
     bool spoiled;                                  /* it was suspended in this step */
-    bool expired;                                  /* it took too long: no further command of this step gathers */
-    bool overdue;                                  /* ... and some gathered until then */
+    bool expired;                                  /* they gathered too long: no further command of this step does */
     bool drains;                                   /* its gathered commands run; further ones may gather after that */
     bool asked;                                    /* its owner knows that gates would be of use */
 };

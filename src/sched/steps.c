@@ -9,6 +9,7 @@
 #define KNOWN      3u             /* steps that did not gather, before one does */
 #define CHECK_EACH 31u            /* then one in so many does not; odd, since steps may alternate */
 #define CHECK_SOON 7u             /* ... as long as it is not known what they lose */
+#define NEAR       16u
 #define ODD_STEP   4u
 #define ODD_MOST   64u
 #define ODD_STOP   16u
@@ -17,28 +18,42 @@
 #define SHORT_GAP_NS 4000000u    /* the others stay off the device for so long at most, to see a step by itself */
 #define RESTS_MOST 6u
 #define WELL       256u           /* so many steps that gather make the next rest shorter */
+#define TRUSTED    32u
 #define LATE_LEAST_NS 20000u
 #define LATE_MUCH  8
-#define PAIRS      16u            /* comparisons whose average counts */
+#define PAIRS      64u            /* comparisons whose average counts, at most */
+#define PAIRS_FEW  4u             /* ... at least */
+#define PAIRS_SOME 16u            /* so many say roughly what steps lose */
 #define LOSS       20             /* in 1/1024: so much longer a step may take */
 #define CLIP       200
-#define PAIRS_FEW  4u             /* ... if they say that much */
-#define LOSS_MUCH  80
 
-static struct xs_step_kind *kind_of(struct xs_steps *s, uint64_t key)
+/* A command that other threads submit comes now in this step and now in the next. */
+static bool is_near(uint32_t a, uint32_t b)
 {
-    struct xs_step_kind *oldest = &s->kinds[0];
+    uint32_t apart = a > b ? a - b : b - a;
+
+    return apart <= b / NEAR || (b >= NEAR && apart <= 2);
+}
+
+static struct xs_step_kind *kind_of(struct xs_steps *s, uint32_t last, uint32_t before)
+{
+    struct xs_step_kind *oldest = &s->kinds[0], *near = NULL;
 
     for (size_t i = 0; i < XS_STEP_KINDS; i++) {
         struct xs_step_kind *k = &s->kinds[i];
 
-        if (k->key == key)
+        if (k->used && k->before[0] == last && k->before[1] == before)
             return k;
+        if (k->used && is_near(last, k->before[0]) && is_near(before, k->before[1]) && (!near || k->used > near->used))
+            near = k;
         if (k->used < oldest->used)
             oldest = k;
     }
+    if (near)
+        return near;
     memset(oldest, 0, sizeof(*oldest));
-    oldest->key = key;
+    oldest->before[0] = last;
+    oldest->before[1] = before;
     for (size_t i = 0; i < 2; i++)
         if (s->last[i].kind == oldest)
             s->last[i].kind = NULL;
@@ -114,7 +129,7 @@ static void less(struct xs_step_kind *k, const struct xs_step *step, uint64_t la
 
 static void more(struct xs_step_kind *k)
 {
-    uint32_t by = k->commands / (k->late_once ? 512u : 32u);
+    uint32_t by = k->commands / (k->late_once ? 512u : k->to < k->commands - k->commands / 4 ? 8u : 32u);
 
     if (++k->well >= WELL && k->rests) {
         k->well = 0;
@@ -140,10 +155,17 @@ static void learn_gathered(struct xs_step_kind *k, const struct xs_step *step, b
         more(k);
 }
 
+/* It is more than chance: more than twice the standard error. */
+static bool is_loss(const struct xs_step_kind *k)
+{
+    return k->pairs >= PAIRS_FEW && k->loss > LOSS &&
+           (uint64_t)k->loss * (uint64_t)k->loss * k->pairs > 4 * (uint64_t)k->loss_off;
+}
+
 /* Steps that gather, against one by itself between two of them: whatever else changes does so more slowly. */
 static void compare(struct xs_step_kind *k, uint64_t took, bool alone, bool gathered)
 {
-    int64_t loss;
+    int64_t loss, off;
 
     if (alone) {
         k->alone_took = k->gathered_took ? took : 0;
@@ -156,15 +178,17 @@ static void compare(struct xs_step_kind *k, uint64_t took, bool alone, bool gath
 
         loss = ((int64_t)both - (int64_t)k->alone_took) * 2048 / (int64_t)(both + k->alone_took);
         loss = XS_MAX(XS_MIN(loss, CLIP), -CLIP);
-        k->pairs++;
-        k->loss += (int32_t)(loss - k->loss) / (int32_t)XS_MIN(k->pairs, PAIRS);
+        k->pairs = XS_MIN(k->pairs + 1, PAIRS);
+        off = loss - k->loss;
+        k->loss += (int32_t)(off / (int32_t)k->pairs);
+        k->loss_off += (off * (loss - k->loss) - k->loss_off) / k->pairs;
         k->alone_took = 0;
     }
     k->gathered_took = took;
-    if (k->loss <= LOSS || (k->pairs < PAIRS && (k->pairs < PAIRS_FEW || k->loss <= LOSS_MUCH)))
+    if (!is_loss(k))
         return;
     shrink(k, XS_MAX(commands_in(k, took / 1024 * (uint64_t)k->loss), k->to / 4));
-    k->pairs = 0;
+    k->pairs = k->loss_off = 0;
     k->loss = 0;
 }
 
@@ -177,6 +201,7 @@ static void learn(struct xs_step_kind *k, const struct xs_step *step)
 {
     uint32_t apart = step->commands > k->commands ? step->commands - k->commands : k->commands - step->commands;
     bool odd = k->seen && apart > k->commands / 8;
+    bool alone = !step->gathered && (step->alone || step->gap_ns >= SHORT_GAP_NS); /* or the others left as it began */
 
     if (odd)
         k->odd = XS_MIN(k->odd + ODD_STEP, ODD_MOST);
@@ -190,15 +215,16 @@ static void learn(struct xs_step_kind *k, const struct xs_step *step)
     k->seen++;
     if (k->rest)
         k->rest--;
+    k->in_time = step->overdue ? 0 : k->in_time + step->gathered;
     if (step->overdue)            /* it may wait where XSched does not see it: for memory that a kernel writes */
         rest(k);
     if (!odd && !step->helper)
-        compare(k, step->ns, step->alone, step->gathered);
+        compare(k, step->ns, alone, step->gathered);
     if (step->helper)
         k->to = k->to && !k->late_once ? step->commands : k->to;
     else if (step->gathered)
         learn_gathered(k, step, odd);
-    if (!step->gathered && !odd && (step->alone || step->gap_ns >= SHORT_GAP_NS))
+    if (alone && !odd)
         k->plain_ns[k->plains++ % XS_STEP_PLAINS] = step->waited_ns;
     if (!k->to && !k->rest && k->plains >= KNOWN) {
         k->to = k->helper ? k->commands : XS_MAX(worth(k), k->commands / 4);
@@ -228,7 +254,7 @@ void xs_steps_ended(struct xs_steps *s, const struct xs_step *step)
     if (s->now && !step->spoiled)
         learn(s->now, step);
     s->n++;
-    s->now = kind_of(s, (s->before << 32 | step->commands) + 1);
+    s->now = kind_of(s, step->commands, s->before);
     s->now->used = s->n;
     s->before = step->commands;
 }
@@ -240,6 +266,11 @@ void xs_steps_broke(struct xs_steps *s)
     s->last[0].kind = s->last[1].kind = NULL;
 }
 
+static bool is_left_alone(const struct xs_steps *s, const struct xs_step_kind *k)
+{
+    return k->helper && !s->helped;
+}
+
 struct xs_step_plan xs_steps_plan(const struct xs_steps *s)
 {
     const struct xs_step_kind *k = s->now;
@@ -247,16 +278,15 @@ struct xs_step_plan xs_steps_plan(const struct xs_steps *s)
 
     if (!k)
         return p;
-    if (k->odd > ODD_STOP || k->rest)
+    if (k->odd > ODD_STOP || k->rest || is_left_alone(s, k))
         return p;
-    if (k->plains < KNOWN || k->seen % (k->pairs < PAIRS ? CHECK_SOON : CHECK_EACH) < (k->helper ? 2 : 1)) {
+    if (k->plains < KNOWN || k->seen % (k->pairs < PAIRS_SOME ? CHECK_SOON : CHECK_EACH) < (k->helper ? 2 : 1)) {
         p.alone_ns = k->seen && k->gap_ns < SHORT_GAP_NS ? k->gap_ns + k->gap_ns / 2 + XS_STEP_LEAD_NS : 0;
         return p;
     }
     p.to = k->to;
     p.opens_ns = time_of(k, k->to);
-    if (k->helper && k->to >= k->commands)
-        return p;                 /* the others leave as the helper waits: nobody else does */
+    p.trusted = k->in_time >= TRUSTED;
     if (p.opens_ns > XS_STEP_LEAD_NS)
         p.off_at = XS_MAX(k->to - XS_MIN(commands_in(k, XS_STEP_LEAD_NS), k->to), 1u);
     else if (k->gap_ns + p.opens_ns > XS_STEP_LEAD_NS + k->gap_off_ns && k->gap_off_ns < k->gap_ns / 4)
@@ -272,7 +302,7 @@ uint32_t xs_steps_least(const struct xs_steps *s)
 bool xs_steps_any(const struct xs_steps *s)
 {
     for (size_t i = 0; i < XS_STEP_KINDS; i++)
-        if (s->kinds[i].key && s->kinds[i].to && s->kinds[i].odd <= ODD_STOP)
+        if (s->kinds[i].to && s->kinds[i].odd <= ODD_STOP && !is_left_alone(s, &s->kinds[i]))
             return true;
     return false;
 }
@@ -286,8 +316,8 @@ enum xs_sched_gather_state xs_steps_state(const struct xs_steps *s)
     for (size_t i = 0; i < XS_STEP_KINDS; i++) {
         const struct xs_step_kind *k = &s->kinds[i];
 
-        known |= k->key && k->seen > KNOWN && k->odd <= ODD_STOP;
-        rests |= k->key && k->rest;
+        known |= k->seen > KNOWN && k->odd <= ODD_STOP;
+        rests |= k->rest > 0 || is_left_alone(s, k);
     }
     if (rests)
         return XS_SCHED_GATHER_NO_USE;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The steps of an urgent program, and how many commands of the next one may gather (gather.c). A step ends when a call
- * that waited for all of the program's commands returns. What follows the same two numbers of commands counts as one kind
- * of step: a token of a language model has some hundred commands, and the same number as the token before. Pure: no clock,
- * no lock. */
+ * that waited for all of the program's commands returns. What follows the same two numbers of commands, or nearly the same,
+ * counts as one kind of step: a token of a language model has some hundred commands, and the same number as the token before.
+ * Pure: no clock, no lock. */
 #ifndef XS_SCHED_STEPS_H
 #define XS_SCHED_STEPS_H
 
@@ -28,18 +28,20 @@ struct xs_step {
 };
 
 struct xs_step_kind {
-    uint64_t key;                 /* 0: free */
-    uint64_t used;                /* the step that was the last of this kind */
+    uint64_t used;                /* the step that was the last of this kind; 0: free */
+    uint32_t before[2];           /* commands of the two steps before it, as they came first; the last one first */
     uint32_t seen, odd;           /* odd: grows with steps of another length than the one before */
     uint32_t commands, to;        /* as the last step had them; so many gather */
     bool helper;                  /* as the last step */
     uint32_t rest, rests;         /* for so many steps none gathers; how often that came */
     uint32_t well;                /* steps that gathered since */
+    uint32_t in_time;             /* likewise, none of which was overdue */
     uint32_t gathers;             /* steps that did since `to` grew last */
     bool late_once;
     uint64_t gathered_took, alone_took; /* what the last such step took; alone: and no step gathered since */
     int32_t loss;                 /* average: so much longer steps take that gather, in 1/1024 */
-    uint32_t pairs;               /* it is of so many comparisons */
+    int64_t loss_off;             /* average of the squares of how far each comparison is from that */
+    uint32_t pairs;               /* these are of so many comparisons */
     uint64_t ns, gap_ns, gap_off_ns; /* averages; gap_off_ns: of how far the gap is from its average */
     int64_t late_ns;              /* average: so much longer threads waited than in steps by themselves */
     uint64_t plain_ns[XS_STEP_PLAINS]; /* waited_ns of the last steps by themselves */
@@ -48,8 +50,9 @@ struct xs_step_kind {
 
 /** All zero: nothing is known. */
 struct xs_steps {
+    bool helped;                  /* constant: commands may gather where a helper thread waits */
     uint64_t n;
-    uint64_t before;              /* commands of the last step */
+    uint32_t before;              /* commands of the last step */
     struct xs_step_kind kinds[XS_STEP_KINDS];
     struct xs_step_kind *now;     /* of the step under way; NULL: not known */
     struct {
@@ -65,6 +68,7 @@ struct xs_step_plan {
     uint64_t off_ns;              /* ... so long after the step before ended; UINT64_MAX: as the gate opens */
     uint64_t alone_ns;            /* to 0: the others stay off the device for so long until it begins; 0: they do not */
     uint64_t opens_ns;            /* the last of these is expected so long after the first command */
+    bool trusted;                 /* many such steps came in time: one may take longer */
 };
 
 /** A step ended, and the next begins. */

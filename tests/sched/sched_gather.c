@@ -111,7 +111,7 @@ static void begin_beside(bool low_gated, const char *policy, bool gated)
     struct xs_sched_config config;
 
     xs_sched_config_defaults(&config);
-    config.gather = XS_SCHED_GATHER_LEARNT;
+    config.gather = XS_SCHED_GATHER_HELPED;
     g_s = xs_sched_new(xs_policy_by_name(policy), &config, NULL, NULL);
     assert_non_null(g_s);
     g_w[LOW] = world_join(g_s, 1, NULL, false);
@@ -157,7 +157,7 @@ static void commands_gather(void **state)
     end();
 }
 
-/* Where a helper thread waits, all commands gather: the program goes on meanwhile. */
+/* Where a helper thread waits, all commands gather: the program goes on meanwhile. The others leave a moment before. */
 static void a_helper_waits(void **state)
 {
     unsigned most = 0;
@@ -170,7 +170,7 @@ static void a_helper_waits(void **state)
 
         most = others > most ? others : most;
     }
-    assert_in_range(most, 98, 100);
+    assert_in_range(most, 95, 98);
     end();
 }
 

@@ -99,7 +99,7 @@ class Runner:
 
 def under_xserver(runner, pairs, xserver, gathers):
     """Two at a time: the one with the higher priority holds the other. gathers: its commands gather meanwhile, at level 2."""
-    options, env = (["--tune=gather=2"], {"XSCHED_AUTO_XQUEUE_LEVEL": "2"}) if gathers else ([], {})
+    options, env = (["--tune=gather=3"], {"XSCHED_AUTO_XQUEUE_LEVEL": "2"}) if gathers else ([], {})
     with tempfile.TemporaryDirectory() as folder:
         socket = os.path.join(folder, "xs.sock")
         daemon = subprocess.Popen([xserver, "--no-http", "--socket", socket, *options, "HPF"], env=clean(),

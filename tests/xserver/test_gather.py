@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """An urgent program whose commands gather while another one computes, as every tool shows it: list, top, page, metrics, doctor,
-record. The scheduler lets commands of each step gather (gather=2)."""
+record. The scheduler lets commands of each step gather (gather=3)."""
 import json
 import os
 import re
@@ -17,7 +17,7 @@ GPU = "200003b00"
 
 class Gather(unittest.TestCase):
     def setUp(self):
-        self.stage = Stage("--tune=gather=2")
+        self.stage = Stage("--tune=gather=3")
         self.addCleanup(self.stage.close)
         self.low = self.stage.actor("batch-training")
         self.low.tell(f"gated 0 {GPU} 0")
