@@ -269,7 +269,7 @@ CASES = {
                    {"latency": (100, 400), "gates": (200, 400)}),
     # The device switches to the other program in pauses of the launches.
     "eager": (pair, dict(level=3, low=EAGER_LOW, high=EAGER, world=SWITCH, of_low=UNGATED, how="eager"),
-              {"latency": (2400, 3300), "switches": (500, 900), "kernels": (1400, 1750)}),
+              {"latency": (2400, 3400), "switches": (500, 900), "kernels": (1400, 1750)}),
     # A framework that launches sixty kernels of 20 us in 6 ms, or in 8. They gather while the other program computes, after some
     # steps that teach how many may; the urgent program waits 0.5 ms longer at most.
     "gathers": (pair, dict(level=3, low=(100, 300000), high=SLOW, world=SWITCH, how="eager"),
