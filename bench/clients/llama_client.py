@@ -11,7 +11,6 @@ the server's too, so that it is scheduled; `worker` in the first line names its 
 import http.client
 import json
 import os
-import resource
 import signal
 import socket
 import subprocess
@@ -19,21 +18,12 @@ import sys
 import time
 import zlib
 
+from answers import obey, say
+
 PROMPT, TOKENS = 512, 64
 START_S = 100                # within which the server has read the model
 ASK = json.dumps({"prompt": [1000 + i * 37 % 20000 for i in range(PROMPT)], "n_predict": TOKENS, "temperature": 0, "seed": 1,
                   "ignore_eos": True, "cache_prompt": False, "stream": True, "return_tokens": True})
-
-
-def say(row):
-    sys.stdout.write(json.dumps(row, separators=(",", ":")) + "\n")
-    sys.stdout.flush()
-
-
-def sleep_until(ns):
-    left = ns - time.monotonic_ns()
-    if left > 0:
-        time.sleep(left / 1e9)
 
 
 def free_port():
@@ -44,7 +34,7 @@ def free_port():
 
 class Server:
     def __init__(self, program, model):
-        self.port = free_port()
+        self.port, self.checksum, self.wrong = free_port(), None, 0
         self.process = subprocess.Popen(
             [program, "-m", model, "-ngl", "99", "-c", "2048", "-np", "1", "--host", "127.0.0.1", "--port", str(self.port),
              "--no-webui", "--no-warmup"], stdin=subprocess.DEVNULL, stdout=sys.stderr)
@@ -64,7 +54,7 @@ class Server:
             time.sleep(0.1)
 
     def request(self):
-        """@return (when each token came, in ns; checksum of the tokens)"""
+        """@return when each token came, in ns"""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)     # it closes each
         connection.request("POST", "/completion", ASK, {"Content-Type": "application/json"})
         answer = connection.getresponse()
@@ -81,7 +71,10 @@ class Server:
             made = row.get("tokens_predicted", made)    # a part of a character is kept back, and counted
         if made != TOKENS or not times:
             raise RuntimeError(f"llama-server gave {made} tokens of {TOKENS}")
-        return times, zlib.crc32(json.dumps(tokens).encode())
+        found = zlib.crc32(json.dumps(tokens).encode())
+        self.checksum = found if self.checksum is None else self.checksum
+        self.wrong += found != self.checksum
+        return times
 
     def end(self):
         self.process.send_signal(signal.SIGTERM)
@@ -90,42 +83,6 @@ class Server:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
-
-
-def obey(server, role, checksum, mode, o):
-    start, end, fill_ns = int(o["start"]), int(o["end"]), int(float(o.get("fill_us", 0)) * 1e3)
-    cpu = resource.getrusage(resource.RUSAGE_SELF)
-    row, done, tokens, wrong = {"role": role}, [], [], 0
-    sleep_until(start)
-
-    def one():
-        nonlocal wrong, checksum
-        times, found = server.request()
-        wrong += found != checksum
-        return times
-    if mode == "closed":
-        while time.monotonic_ns() < end:
-            one()
-            done.append(round((time.monotonic_ns() - start) / 1e3))
-        row["ends_us"] = done[:4000]
-    else:
-        for text in filter(None, o.get("at", "").split(",")):
-            due = (time.monotonic_ns() if mode == "gap" else start) + int(float(text) * 1e3)
-            if due >= end and done:
-                break
-            while fill_ns and due > time.monotonic_ns() + 3 * fill_ns:
-                one()
-                time.sleep(fill_ns / 1e9)
-            sleep_until(due)
-            begun = time.monotonic_ns()
-            times = one()
-            done.append([round((t - start) / 1e3, 1) for t in (due, begun, times[0], time.monotonic_ns())])
-            tokens += [round((b - a) / 1e3, 1) for a, b in zip(times, times[1:])]
-        row.update(requests_us=done, tokens_us=tokens)
-    after = resource.getrusage(resource.RUSAGE_SELF)
-    row.update(n=len(done), seconds=(time.monotonic_ns() - start) / 1e9, checksum=checksum, wrong=wrong,
-               cpu_ms=round(1e3 * (after.ru_utime + after.ru_stime - cpu.ru_utime - cpu.ru_stime), 1))
-    say(row)
 
 
 def main():
@@ -137,17 +94,15 @@ def main():
     try:
         server = Server(program, model)
         server.request()
-        _, checksum = server.request()
+        server.checksum = None       # a server's first answer is not the judge of the others
+        server.request()
         began = time.monotonic()
         server.request()
         say({"ready": True, "worker": server.process.pid, "framework": "llama.cpp",
-             "roles": {role: {"checksum": checksum, "once_ms": round(1e3 * (time.monotonic() - began), 3), "model": os.path.basename(model)}}})
+             "roles": {role: {"checksum": server.checksum, "once_ms": round(1e3 * (time.monotonic() - began), 3), "model": os.path.basename(model)}}})
         for line in sys.stdin:
-            words = line.split()
-            if words[:2] != ["run", role]:
-                print(f"llama_client: not understood: {line[:80]}", file=sys.stderr)
+            if not obey(line, role, server.request, server.request, lambda: (server.checksum, server.wrong)):
                 return 2
-            obey(server, role, checksum, words[2], dict(w.split("=", 1) for w in words[3:]))
     except (OSError, RuntimeError, http.client.HTTPException) as e:
         say({"role": role, "error": f"{type(e).__name__}: {e}"})
         return 1

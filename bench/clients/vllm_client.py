@@ -12,11 +12,12 @@ same JSON lines. Times are CLOCK_MONOTONIC.
 import json
 import os
 import re
-import resource
 import sys
 import tempfile
 import time
 import zlib
+
+from answers import obey, say
 
 SHAPE = {
     "architectures": ["LlamaForCausalLM"], "model_type": "llama", "torch_dtype": "bfloat16", "vocab_size": 32000, "hidden_size": 2048,
@@ -30,17 +31,6 @@ ENVIRONMENT = {
     "VLLM_LOGGING_STREAM": "ext://sys.stderr", "TOKENIZERS_PARALLELISM": "false",
 }
 KV_BYTES = 4 << 30
-
-
-def say(row):
-    sys.stdout.write(json.dumps(row, separators=(",", ":")) + "\n")
-    sys.stdout.flush()
-
-
-def sleep_until(ns):
-    left = ns - time.monotonic_ns()
-    if left > 0:
-        time.sleep(left / 1e9)
 
 
 def seeded(model):
@@ -121,36 +111,6 @@ class Rounds:
             pass
 
 
-def obey(rounds, role, mode, o):
-    start, end, fill_ns = int(o["start"]), int(o["end"]), int(float(o.get("fill_us", 0)) * 1e3)
-    cpu, before = resource.getrusage(resource.RUSAGE_SELF), rounds.wrong
-    row, done, tokens = {"role": role}, [], []
-    sleep_until(start)
-    if mode == "closed":
-        while time.monotonic_ns() < end:
-            rounds.one_step()
-            done.append(round((time.monotonic_ns() - start) / 1e3))
-        row["ends_us"] = done[:4000]
-    else:
-        for text in filter(None, o.get("at", "").split(",")):
-            due = (time.monotonic_ns() if mode == "gap" else start) + int(float(text) * 1e3)
-            if due >= end and done:
-                break
-            while fill_ns and due > time.monotonic_ns() + 3 * fill_ns:
-                rounds.whole()
-                time.sleep(fill_ns / 1e9)
-            sleep_until(due)
-            begun = time.monotonic_ns()
-            times = rounds.whole()
-            done.append([round((t - start) / 1e3, 1) for t in (due, begun, times[0], time.monotonic_ns())])
-            tokens += [round((b - a) / 1e3, 1) for a, b in zip(times, times[1:])]
-        row.update(requests_us=done, tokens_us=tokens)
-    after = resource.getrusage(resource.RUSAGE_SELF)
-    row.update(n=len(done), seconds=(time.monotonic_ns() - start) / 1e9, checksum=rounds.checksum, wrong=rounds.wrong - before,
-               cpu_ms=round(1e3 * (after.ru_utime + after.ru_stime - cpu.ru_utime - cpu.ru_stime), 1))
-    say(row)
-
-
 def main():
     shape = re.fullmatch(r"(\d+)x(\d+)\+(\d+)", sys.argv[3]) if len(sys.argv) == 4 else None
     if not shape:
@@ -172,11 +132,8 @@ def main():
                  "roles": {role: {"checksum": rounds.checksum, "once_ms": round(1e3 * (time.monotonic() - began), 3), "batch": batch,
                                   "model": sys.argv[3]}}})
             for line in sys.stdin:
-                words = line.split()
-                if words[:2] != ["run", role]:
-                    print(f"vllm_client: not understood: {line[:80]}", file=sys.stderr)
+                if not obey(line, role, rounds.whole, rounds.one_step, lambda: (rounds.checksum, rounds.wrong)):
                     return 2
-                obey(rounds, role, words[2], dict(w.split("=", 1) for w in words[3:]))
     except (OSError, RuntimeError, ValueError, ImportError) as e:
         say({"role": role, "error": f"{type(e).__name__}: {e}"})
         return 1
