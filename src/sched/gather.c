@@ -113,7 +113,7 @@ static void begin_step(struct xs_entity *e, uint64_t now_ns)
     g->step_waited_ns = g->seen_waited_ns = g->waited_ns;
     g->step_ns = now_ns;
     g->first_ns = g->entered > g->step_entered ? now_ns : 0;
-    g->until_ns = 0;
+    g->until_ns = g->lead_ns = 0;
     g->off_ns = UINT64_MAX;
     g->gathered = g->drains = g->expired = g->spoiled = false;
     g->plan = (struct xs_step_plan){.off_ns = UINT64_MAX};
@@ -201,6 +201,7 @@ static bool may_hold_more(const struct xs_entity *e)
 /* Its words are open: it runs from now on. */
 static void opened(struct xs_entity *e, uint64_t now_ns)
 {
+    e->gather.lead_ns = e->gather.phase == XS_GATHER_LEAVE ? now_ns - e->gather.left_ns : 0;
     release(e);
     e->before.run = true;
     EACH_QUEUE(q, e) {
@@ -288,7 +289,7 @@ static void end_step(struct xs_sched *s, struct xs_entity *e, uint64_t now_ns)
                             .gap_ns = first_ns - XS_MIN(g->step_ns, first_ns), .ns = now_ns - first_ns,
                             .waited_ns = g->waited_ns - g->step_waited_ns, .gathered = g->gathered,
                             .period_ns = g->before_ns ? first_ns - XS_MIN(g->before_ns, first_ns) : 0,
-                            .alone = g->phase == XS_GATHER_ALONE, .helper = g->helper,
+                            .lead_ns = g->lead_ns, .alone = g->phase == XS_GATHER_ALONE, .helper = g->helper,
                             .overdue = g->expired, .spoiled = g->spoiled};
     if (g->ended <= g->step_entered) { /* a wait for what was complete */
         g->step_waited_ns = g->waited_ns;
@@ -328,6 +329,7 @@ static void look_leave(struct xs_entity *e, uint64_t now_ns)
         (now_ns >= g->off_ns || (g->plan.off_at && came(e) >= g->plan.off_at))) {
         g->phase = XS_GATHER_LEAVE;
         g->others_left = true;
+        g->left_ns = now_ns;
         g->off_ns = UINT64_MAX;
         g->back_ns = now_ns + 4 * XS_STEP_LEAD_NS;
     } else if (xs_entity_keeps_others_off(e) && now_ns >= g->back_ns) {

@@ -88,6 +88,7 @@ struct xs_gather {
     uint64_t until_ns;                             /* these gather until then at most; 0: none came */
     uint64_t off_ns;                               /* the others leave then; UINT64_MAX: at no time */
     uint64_t back_ns;                              /* ... and come back then if no command has come */
+    uint64_t left_ns, lead_ns;                     /* they were told to leave then; so long before the last opening */
     uint64_t others_ns;                            /* others had work then */
     struct xs_step_plan plan;                      /* for the step under way */
     struct xs_steps *steps;                        /* NULL: none were followed */

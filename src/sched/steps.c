@@ -192,6 +192,19 @@ static void compare(struct xs_step_kind *k, uint64_t took, bool alone, bool gath
     k->loss = 0;
 }
 
+/* The last commands of such a step may come at once, with a graph among them: the others are to leave earlier then. */
+static void learn_helped(struct xs_step_kind *k, const struct xs_step *step)
+{
+    if (k->to && !k->late_once)
+        k->to = step->commands;
+    if (!step->gathered)
+        return;
+    if (step->lead_ns < XS_STEP_LEAD_NS)
+        k->early = XS_MIN(k->early + 1, k->to);
+    else if (step->lead_ns > 2 * XS_STEP_LEAD_NS && k->early)
+        k->early--;
+}
+
 static void average(uint64_t *a, uint64_t value, bool known)
 {
     *a = known ? (3 * *a + value) / 4 : value;
@@ -221,7 +234,7 @@ static void learn(struct xs_step_kind *k, const struct xs_step *step)
     if (!odd && !step->helper)
         compare(k, step->ns, alone, step->gathered);
     if (step->helper)
-        k->to = k->to && !k->late_once ? step->commands : k->to;
+        learn_helped(k, step);
     else if (step->gathered)
         learn_gathered(k, step, odd);
     if (alone && !odd)
@@ -288,7 +301,7 @@ struct xs_step_plan xs_steps_plan(const struct xs_steps *s)
     p.opens_ns = time_of(k, k->to);
     p.trusted = k->in_time >= TRUSTED;
     if (p.opens_ns > XS_STEP_LEAD_NS)
-        p.off_at = XS_MAX(k->to - XS_MIN(commands_in(k, XS_STEP_LEAD_NS), k->to), 1u);
+        p.off_at = XS_MAX(k->to - XS_MIN(commands_in(k, XS_STEP_LEAD_NS) + k->early, k->to), 1u);
     else if (k->gap_ns + p.opens_ns > XS_STEP_LEAD_NS + k->gap_off_ns && k->gap_off_ns < k->gap_ns / 4)
         p.off_ns = k->gap_ns - k->gap_off_ns + p.opens_ns - XS_STEP_LEAD_NS;
     return p;

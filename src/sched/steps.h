@@ -21,6 +21,7 @@ struct xs_step {
     uint64_t ns;                  /* from its first command to the end of its last wait */
     uint64_t waited_ns;           /* threads waited for so long */
     uint64_t period_ns;           /* from the first command of the step before to its own; 0: not known */
+    uint64_t lead_ns;             /* others were told to leave the device so long before the gate opened */
     bool gathered, alone;         /* its commands gathered; others had left the device before it */
     bool helper;                  /* a thread that submits nothing waited, and the program went on meanwhile */
     bool overdue;                 /* its commands gathered for so long that it did not seem to wait for them */
@@ -33,6 +34,7 @@ struct xs_step_kind {
     uint32_t seen, odd;           /* odd: grows with steps of another length than the one before */
     uint32_t commands, to;        /* as the last step had them; so many gather */
     bool helper;                  /* as the last step */
+    uint32_t early;               /* others leave at so many commands before those that come within XS_STEP_LEAD_NS */
     uint32_t rest, rests;         /* for so many steps none gathers; how often that came */
     uint32_t well;                /* steps that gathered since */
     uint32_t in_time;             /* likewise, none of which was overdue */

@@ -287,11 +287,11 @@ CASES = {
     "faster": (otherwise, dict(how=1, late_us=1420), {"late": (0, 1), "most": (0, 2000), "before": (0, 8480)}),
     "longer": (otherwise, dict(how=2, late_us=13000, each_us=15000), {"late": (0, 1), "most": (0, 19000), "before": (0, 8480)}),
     # A server's steps of 1640 us, 660 of the device, where a helper thread waits and the program goes on. It gathers; the
-    # other program leaves before its last commands. That one has some 80 kernels before and after; of 156 ms it has 63
+    # other program leaves before its last commands. That one has some 80 kernels before and after; of 156 ms it has 57
     # (1 - (660 + 200)/1640 would be 74).
     "hands": (pair, dict(level=3, low=(100, 180000), high=(3, 20, 12, 20030, 600, 95, 1400), world=SWITCH, how="hands",
                     xserver=("--tune=gather=2",)),
-              {"latency": (1640, 1860), "kernels": (700, 800)}),
+              {"latency": (1640, 1860), "kernels": (600, 720)}),
     # A step is one graph of 1600 us and a wait for the event behind it. Without XSched the other program's slices of 2 ms come
     # in between. At level 1 a step may wait for what was in flight when the urgent program had paused (1000 us), at the others
     # for the change of groups (100) and the rest of a short slice.

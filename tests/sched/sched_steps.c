@@ -95,6 +95,29 @@ static void helped(void **state)
     assert_int_equal(xs_steps_state(&not), XS_SCHED_GATHER_NO_USE);
 }
 
+/* A helper thread waits, and the last twelve of 32 commands come at once. The others leave before those. */
+static void helped_in_time(void **state)
+{
+    const struct program p = {32, 12 * US, 700 * US, 200 * US, 900 * US};
+    struct xs_steps s = {.helped = true};
+    struct xs_step_plan plan = {0};
+
+    (void)state;
+    for (unsigned i = 0; i < 200; i++) {
+        struct xs_step step = {.commands = p.commands, .gap_ns = p.gap_ns, .helper = true, .waited_ns = MS, .ns = MS + 400 * US,
+                               .period_ns = 2 * MS};
+
+        if (xs_steps_plan(&s).to)
+            plan = xs_steps_plan(&s);
+        step.gathered = xs_steps_plan(&s).to != 0;
+        step.alone = xs_steps_plan(&s).alone_ns != 0;
+        step.lead_ns = plan.off_at > 20 ? 10 * US : (20 - plan.off_at) * 20 * US;
+        xs_steps_ended(&s, &step);
+    }
+    assert_int_equal(plan.to, 32);
+    assert_in_range(plan.off_at, 1, 10);
+}
+
 /* Commands of a step gathered for longer than it usually takes: the program may wait where nobody sees it. None gather for
  * a while, and for longer the next time. */
 static void overdue(void **state)
@@ -234,7 +257,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(launch_bound), cmocka_unit_test(device_bound), cmocka_unit_test(too_short),
         cmocka_unit_test(irregular),    cmocka_unit_test(two_kinds),    cmocka_unit_test(others_leave_in_time),
-        cmocka_unit_test(helped),       cmocka_unit_test(overdue),
+        cmocka_unit_test(helped),       cmocka_unit_test(helped_in_time),
+        cmocka_unit_test(overdue),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
