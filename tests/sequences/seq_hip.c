@@ -466,9 +466,14 @@ void seq_other(struct seq_slot *s)
 void seq_open(void)
 {
     void *module = NULL;
+    hipFunction_t listed[2] = {NULL, NULL};
+    unsigned count = 0;
 
     OK(CALL(hipSetDevice, (int), (int)seq_chance(2)));
     OK(CALL(hipModuleLoadData, (void **, const void *), &module, "image"));
+    OK(CALL(hipModuleGetFunctionCount, (unsigned *, void *), &count, module));
+    OK(CALL(hipModuleEnumerateFunctions, (hipFunction_t *, unsigned, void *), listed, 2, module));
+    OK(count >= 2 && listed[1] ? 0 : 1);
     OK(CALL(hipModuleGetFunction, (hipFunction_t *, void *, const char *), &g_work, module, "work"));
     OK(CALL(hipModuleGetFunction, (hipFunction_t *, void *, const char *), &g_nop, module, "nop"));
     seq_slots[SEQ_PER_THREAD].stream = XS_HIP_STREAM_PER_THREAD;

@@ -15,6 +15,20 @@ hipError_t xs_hand_hipGetDeviceCount(const struct xs_api_runtime *rt, void *coun
     return XS_REAL(hipGetDeviceCount)(count);
 }
 
+/* ---- modules ---- */
+
+void xs_hip_functions_made(const struct xs_api_runtime *rt, void *const *functions, unsigned number, void *module)
+{
+    typedef hipError_t count_of(unsigned *ret_count, void *module);
+    unsigned count = 0;
+
+    /* behind the module's last function the program's array has what it had before */
+    if (!functions || ((count_of *)rt->real[ROW_hipModuleGetFunctionCount])(&count, module) != XS_HIP_SUCCESS)
+        return;
+    for (unsigned i = 0; i < number && i < count; i++)
+        xs_api_object_made(rt, functions[i]);
+}
+
 /* ---- entry points ---- */
 
 static hipError_t answer(const struct xs_api_runtime *rt, hipError_t r, const char *symbol, void **pfn, int version,

@@ -21,6 +21,7 @@
 #define XS_OBJECT_hipEventDestroy ~, event
 #define XS_OBJECT_hipStreamWaitEvent ~, event
 #define XS_OBJECT_hipStreamWaitEvent_spt ~, event
+#define XS_OBJECT_hipModuleEnumerateFunctions ~, module
 #define XS_OBJECT_hipModuleGetFunction ~, module
 #define XS_OBJECT_hipModuleUnload ~, module
 #define XS_OBJECT_hipModuleLaunchKernel ~, f

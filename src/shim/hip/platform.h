@@ -151,6 +151,7 @@ static inline uint64_t xs_dim3_count(struct xs_dim3 d)
             xs_collective_named(*(void **)(ret), name);                                           \
     } while (0)
 
+#define xs_api_named_hipLibraryGetModule(ret, ...) xs_hip_made(ret)
 static inline void xs_api_named_hipLibraryGetKernel(void *ret, void *library, const char *name)
 {
     (void)library;
@@ -160,7 +161,11 @@ static inline void xs_api_named_hipLibraryGetKernel(void *ret, void *library, co
 
 /* In the scope of an entry. */
 #define xs_api_named_hipFuncGetAttributes(attr, function) xs_hip_asked_about(rt, function)
+#define xs_api_named_hipModuleEnumerateFunctions(functions, number, module)                       \
+    xs_hip_functions_made(rt, functions, number, module)
 struct xs_api_runtime;
+/** The program has a list of a module's functions, which belong to `rt` (hand.c). */
+void xs_hip_functions_made(const struct xs_api_runtime *rt, void *const *functions, unsigned number, void *module);
 /** The program asks for a kernel's attributes (registration.c). */
 void xs_hip_asked_about(const struct xs_api_runtime *rt, const void *function);
 /** The row of kind HAND0 (hand.c). */

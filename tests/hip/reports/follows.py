@@ -50,8 +50,9 @@ def program():
         step("elapsed", hip.hipEventElapsedTime(ctypes.byref(ms), first, second))
         step("stream", hip.hipStreamSynchronize(stream))
         step("theirs, by a jump", torch.wait(theirs))
+        step("listed, by a jump", torch.launch(listed))
 
-    theirs = torch.stream()
+    theirs, listed = torch.stream(), torch.listed()
     hip.hipSetDevice(0)
     for part in (make, work):
         t = threading.Thread(target=part)   # each begins with nothing used
@@ -89,7 +90,7 @@ def main(shim, system, wheel, untracked):
             bad.append(f"ours, {extra}: {got}, not {native}")
     code, out, err = run(LD_PRELOAD=untracked, XSCHED_AUTO_XQUEUE="ON")
     names = {line.rsplit(" ", 1)[0] for line in failed(out)}
-    if names != {"theirs, by a jump"} or "theirs, by a jump 709" not in out:
+    if names != {"theirs, by a jump", "listed, by a jump"} or "theirs, by a jump 709" not in out:
         bad.append(f"a shim that does not know what made what: {code} {out} {err}")
     print("without knowing which copy made what:", ", ".join(failed(out)))
     print("\n".join(bad))

@@ -12,6 +12,7 @@ EXPORT void *fw_stream(int priority);
 EXPORT int fw_on(void *stream, uint32_t *log, uint32_t tag);
 EXPORT int fw_module(void *stream, uint32_t *log, uint32_t tag, int mangled);
 EXPORT int fw_sync(void *stream);
+EXPORT void *fw_listed(void);
 
 int fw_init(void)
 {
@@ -62,9 +63,21 @@ int fw_sync(void *stream)
     return hipStreamSynchronize(stream);
 }
 
-/* A function that ends in a jump to the runtime's, as compilers make them: the runtime sees its caller's caller. */
+/* The second function in a list of a module's: "nop". */
+void *fw_listed(void)
+{
+    void *mod, *functions[2];
+
+    return hipModuleLoadData(&mod, "code") || hipModuleEnumerateFunctions(functions, 2, mod) ? NULL : functions[1];
+}
+
+/* Functions that end in a jump to the runtime's, as compilers make them: the runtime sees its caller's caller. */
 #if defined(__x86_64__)
-__asm__(".text\n.globl fw_wait\n.type fw_wait,@function\nfw_wait:\n\tjmp hipStreamSynchronize@PLT\n.size fw_wait, .-fw_wait\n");
+#define JUMP(name, to) \
+    __asm__(".text\n.globl " name "\n.type " name ",@function\n" name ":\n\tjmp " to "@PLT\n.size " name ", .-" name "\n")
 #else
-__asm__(".text\n.globl fw_wait\n.type fw_wait,%function\nfw_wait:\n\tb hipStreamSynchronize\n.size fw_wait, .-fw_wait\n");
+#define JUMP(name, to) \
+    __asm__(".text\n.globl " name "\n.type " name ",%function\n" name ":\n\tb " to "\n.size " name ", .-" name "\n")
 #endif
+JUMP("fw_wait", "hipStreamSynchronize");
+JUMP("fw_launch", "hipModuleLaunchKernel");

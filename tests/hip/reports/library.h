@@ -18,6 +18,7 @@ int hipStreamSynchronize(void *s);
 int hipLaunchKernel(const void *stub, struct xs_dim3 grid, struct xs_dim3 block, void **args, size_t shared, void *s);
 int hipModuleLoadData(void **mod, const void *image);
 int hipModuleGetFunction(void **f, void *mod, const char *name);
+int hipModuleEnumerateFunctions(void **functions, unsigned number, void *mod);
 typedef int ext_launch(void *f, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t, size_t shared, void *s,
                        void **params, void **extra, void *start, void *stop, uint32_t flags);
 ext_launch hipExtModuleLaunchKernel;

@@ -7,7 +7,7 @@ import os
 _folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib")
 _lib = ctypes.CDLL(os.path.join(_folder, "libtorch_hip.so"), mode=os.RTLD_LOCAL | os.RTLD_NOW)
 _blas = ctypes.CDLL(os.path.join(_folder, "libhipblas.so"), mode=os.RTLD_LOCAL | os.RTLD_NOW)
-_lib.fw_stream.restype = ctypes.c_void_p
+_lib.fw_stream.restype = _lib.fw_listed.restype = ctypes.c_void_p
 
 
 class Log:
@@ -37,6 +37,14 @@ def stream(priority=0):
 
 def wait(where):
     return _lib.fw_wait(ctypes.c_void_p(where))
+
+
+def listed():
+    return _lib.fw_listed()
+
+
+def launch(function):
+    return _lib.fw_launch(ctypes.c_void_p(function), 1, 1, 1, 1, 1, 1, 0, None, None, None)
 
 
 def on(where, tag):
