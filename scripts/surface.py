@@ -149,16 +149,23 @@ def no_rows(functions, table_, absent, stream):
             for symbol, params in sorted(functions.items()) if symbol not in table_ and symbol not in absent]
 
 
-def differs(row, params):
+def differs(row, params, stream):
     """What a row's prototype has otherwise than the vendor's; None: nothing."""
     ours = parameters(row.params)
     if len(ours) != len(params):
         return f"{len(ours)} parameters, the header has {len(params)}"
-    at = [i for i, p in enumerate(params) if re.search(r"\bCUstream\b\s*\w*$", p)]
+    params = [re.sub(r"\s*(?:=.*|__dparm\(.*\))$", "", p) for p in params]   # HIP's have defaults for C++
+    at = [i for i, p in enumerate(params) if re.search(rf"\b{stream}\b\s*\w*$", p)]
     names = [re.search(r"(\w+)$", p).group(1) for p in ours]
     if at and (row.stream not in names or names.index(row.stream) not in at):
         return f"its stream is {row.stream}, the header's is {params[at[0]]}"
     return None
+
+
+def prototypes(functions, table_, stream):
+    both = ((symbol, row, functions.get(symbol)) for symbol, row in sorted(table_.items()) if row.params is not None)
+    others = ((symbol, differs(row, params, stream)) for symbol, row, params in both if params is not None)
+    return [f"differs: {symbol}: {other}" for symbol, other in others if other]
 
 
 def cuda(folder, table_, patterns, absent):
@@ -171,12 +178,7 @@ def cuda(folder, table_, patterns, absent):
         streams = ("PTDS",) if suffix else ("LEGACY", "ANY")
         if name not in absent and not any((name, since, s) in answers for s in streams):
             said.append(f"no version: {name} of {since}{' ' + suffix if suffix else ''}")
-    for symbol, row in sorted(table_.items()):
-        params = every.get(symbol)
-        if params is not None and row.params is not None:
-            other = differs(row, params)
-            if other:
-                said.append(f"differs: {symbol}: {other}")
+    said += prototypes(every, table_, "CUstream")
     takes = {s for s, params in every.items() if any(re.search(r"\bCUstream\b", p) for p in params)}
     said += [f"no reason: {s} passes through" for s in unreasoned(table_, patterns, takes)[0]]
     return said, f"CUDA {version // 1000}.{version % 1000 // 10}: {len(every)} functions, {len(versions)} versions"
@@ -184,7 +186,8 @@ def cuda(folder, table_, patterns, absent):
 
 def hip(folder, table_, absent):
     version, functions = hip_headers(folder)
-    return no_rows(functions, table_, absent, "hipStream_t"), f"HIP {version}: {len(functions)} functions"
+    said = no_rows(functions, table_, absent, "hipStream_t") + prototypes(functions, table_, "hipStream_t")
+    return said, f"HIP {version}: {len(functions)} functions"
 
 
 def main(folders):

@@ -94,13 +94,15 @@ class Surface(unittest.TestCase):
         self.assertEqual((status, len(err)), (2, 2))
         self.assertEqual(run()[0], 2)
 
-    def hip(self, more="", version="#define HIP_VERSION_MAJOR 9\n#define HIP_VERSION_MINOR 1\n"):
-        os.mkdir(os.path.join(self.top.name, "hip"))
+    def hip(self, more="", changed=("", ""), version="#define HIP_VERSION_MAJOR 9\n#define HIP_VERSION_MINOR 1\n"):
+        os.makedirs(os.path.join(self.top.name, "hip"), exist_ok=True)
         with open(os.path.join(self.top.name, "hip", "hip_version.h"), "w", encoding="utf-8") as f:
             f.write(version)
-        names = [r.symbol for r in surface.table("hip").values() if r.symbol.startswith("hip")]
+        every = "".join(f"hipError_t {r.symbol}({r.params or 'void'});\n" for r in surface.table("hip").values()
+                        if r.symbol.startswith("hip"))
+        self.assertIn(changed[0], every)
         with open(os.path.join(self.top.name, "hip", "hip_runtime_api.h"), "w", encoding="utf-8") as f:
-            f.write("".join(f"hipError_t {n}(void);\n" for n in names) + more)
+            f.write(every.replace(*changed) + more)
         return run(self.top.name)
 
     def test_hip(self):
@@ -108,6 +110,16 @@ class Surface(unittest.TestCase):
                                   "template <class T> static inline hipError_t hipInline(T t) { return hipAnew(t, 0); }\n")
         self.assertEqual((status, out[:-1]), (1, ["no row: hipAnew (takes a stream)", "no row: hipMalloc_spt (passes)"]))
         self.assertRegex(out[-1], r"^HIP 9\.1: \d{3} functions, 2 missing$")
+
+    def test_hip_prototypes(self):
+        before = "hipEventRecord(hipEvent_t event, hipStream_t stream);"
+        for n, (now, says) in enumerate((
+                ("(hipEvent_t event, hipStream_t stream, int more)", "2 parameters, the header has 3"),
+                ("(hipStream_t stream __dparm(0), hipEvent_t event)", "its stream is stream, the header's is hipStream_t stream"),
+                ("(hipEvent_t event, hipStream_t stream __dparm(0))", None))):
+            with self.subTest(n):
+                status, out, _ = self.hip(changed=(before, f"hipEventRecord{now};"))
+                self.assertEqual((status, out[:-1]), (1, [f"differs: hipEventRecord: {says}"]) if says else (0, []))
 
     def test_hip_without_version(self):
         status, out, err = self.hip(version="")
