@@ -63,7 +63,7 @@ function(xs_shim_alias shim target)
   target_link_options(${target} PRIVATE -nostdlib -Wl,-soname,${A_SONAME} -Wl,-z,nodelete -Wl,-z,relro,-z,now
     -Wl,--disable-new-dtags
     -Wl,--version-script=${nodes} -Wl,-z,noexecstack)
-  set_target_properties(${target} PROPERTIES NO_SONAME ON PREFIX "" SUFFIX "" OUTPUT_NAME ${A_FILE}
+  set_target_properties(${target} PROPERTIES NO_SONAME ON PREFIX "" SUFFIX "" OUTPUT_NAME ${A_FILE} LINK_DEPENDS ${nodes}
     BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH "${A_RPATH}" LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib/${A_FOLDER})
   install(TARGETS ${target} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/${A_FOLDER})
   set_property(GLOBAL APPEND PROPERTY XS_ALIAS_LIBRARIES ${target})
