@@ -90,6 +90,10 @@ class Measurement:
             return [s for s in self.plan.sides if not s.urgent][:1]
         return [s for s in self.plan.sides if not s.apart]
 
+    def has(self, kind):
+        """Whether a side's client is of that kind."""
+        return any(s.client.partition(":")[0] == kind for s in self.plan.sides)
+
     def seconds(self):
         if self.plan.seconds:
             if self.suite.args.seconds:
@@ -221,7 +225,7 @@ class Measurement:
         began = time.monotonic()
 
         def wait():
-            self.pool.ready(pending, self.suite.patience(300 if self.plan.slow_starts else 150))
+            self.pool.ready(pending, self.suite.patience(300 if self.has("vllm") else 150))     # it compiles its model
             pending.clear()
         for v in wanted:
             try:
@@ -412,7 +416,7 @@ class Measurement:
             self.suite.raw_skip(self.workload.letter, self.platform.name, why)
             return
         for kind, named, what in (("llama", self.suite.args.llama, "llama.cpp's server"), ("vllm", self.suite.args.vllm, "an unpacked vLLM")):
-            if any(s.client.partition(":")[0] == kind for s in self.plan.sides) and not named:
+            if self.has(kind) and not named:
                 self.suite.say(f"   skipped: {self.workload.letter} on {self.platform.name}: --{kind} DIR names {what}")
                 self.suite.raw_skip(self.workload.letter, self.platform.name, f"no --{kind}")
                 return

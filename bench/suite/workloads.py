@@ -39,7 +39,6 @@ class Plan:
     devices: int = 1              # how many it needs
     requests: int = 1000          # of the urgent side, for each variant in all; fewer where a run would take over nine minutes
     blocks: int = 5
-    slow_starts: bool = False     # a program takes minutes until it is ready
     seconds: float = 0            # of a block; 0: as the requests take
     server: tuple = ()            # options of xserver, e.g. the policy
     no_params: tuple = ("alone", "alone-hot", "alone-low", "alone-xsched", "alone-low-xsched")
@@ -150,11 +149,11 @@ def vllm(name, requests, **more):
 
 def v_vllm(batch):
     return Plan((vllm("high", f"{batch}x128+128", mode="gap", rate=200, arrivals="uniform", priority=10, urgent=True),
-                 torch_low("train-transformer", 8)), N_TORCH.variants, blocks=5, seconds=6, slow_starts=True)
+                 torch_low("train-transformer", 8)), N_TORCH.variants, blocks=5, seconds=6)
 
 
 W_VLLM = Plan((vllm("high", "2x512+64", mode="gap", rate=10, priority=10, urgent=True), vllm("low", "32x512+256")),
-              N_TORCH.variants, blocks=5, seconds=6, slow_starts=True)
+              N_TORCH.variants, blocks=5, seconds=6)
 
 # ---- I: six tasks in three groups ----
 I_TORCH = Plan(tuple(Side(f"{group}{i}", "torch:bert-base", "open", load=0.11, arrivals="poisson", priority=p,
