@@ -9,7 +9,7 @@
 #define KNOWN      3u             /* steps that did not gather, before one does */
 #define CHECK_EACH 31u            /* then one in so many does not; odd, since steps may alternate */
 #define CHECK_SOON 7u             /* ... as long as it is not known what they lose */
-#define NEAR       16u
+#define NEAR       16u            /* numbers that are apart by one part in so many are nearly equal */
 #define ODD_STEP   4u
 #define ODD_MOST   64u
 #define ODD_STOP   16u
@@ -18,7 +18,7 @@
 #define SHORT_GAP_NS 4000000u    /* the others stay off the device for so long at most, to see a step by itself */
 #define RESTS_MOST 6u
 #define WELL       256u           /* so many steps that gather make the next rest shorter */
-#define TRUSTED    32u
+#define TRUSTED    32u            /* so many steps that gather, none of them overdue */
 #define LATE_LEAST_NS 20000u
 #define LATE_MUCH  8
 #define PAIRS      64u            /* comparisons whose average counts, at most */

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The client of vLLM, with an engine that answers as vLLM's does: vllm.py ROOT
 
-A request is as many prompts as asked for, and its steps have their times; mode closed counts steps, and a request that it leaves is
-taken to its end before the next one; other tokens than the first request's are counted as wrong; an error is told."""
+The client gives the engine as many prompts as asked for, and says when each step ended. In mode closed it counts steps. It ends what
+that mode left before the next request. It counts other tokens than the first request's as wrong, and tells an error."""
 import json
 import os
 import subprocess

@@ -157,7 +157,7 @@ static void commands_gather(void **state)
     end();
 }
 
-/* Where a helper thread waits, all commands gather: the program goes on meanwhile. The others leave a moment before. */
+/* A helper thread waits, and the program goes on meanwhile. All commands gather. The others leave before the last ones. */
 static void a_helper_waits(void **state)
 {
     unsigned most = 0;
