@@ -75,7 +75,7 @@ class World:
         """A line for each of `count` seeds."""
         if (seed, count) not in self.want:
             r = subprocess.run(self.command(seed, count), env=dict(clean(), LD_LIBRARY_PATH=self.driver), check=True,
-                               stdout=subprocess.PIPE, text=True, timeout=LIMIT_S)
+                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, timeout=LIMIT_S)
             self.want[seed, count] = r.stdout.splitlines()[:count]
         return self.want[seed, count]
 
@@ -673,6 +673,8 @@ def main():
             print("    " + line)
     print(f"{w.injected} faults injected in {w.runs} runs, {w.refused} ended in an error of the "
           f"vendor's, {len(w.losses)} losses, {time.monotonic() - begin:.0f} s")
+    for line in w.losses[:10]:          # last, too: a log that is cut keeps its end
+        print("    " + line)
     w.folder.cleanup()
     return 1 if w.losses else 0
 
