@@ -53,7 +53,9 @@ struct xs_client_header {
      * and the shim does not count. The shim, under its lock; for users. 0 likewise. */
     _Atomic uint64_t memory_used;
     _Atomic uint64_t memory_limit;
-    uint64_t reserved2[3];
+    /* Device memory that can move to host memory and back, whether it is out or not; the shim, likewise. 0 likewise. */
+    _Atomic uint64_t memory_movable;
+    uint64_t reserved2[2];
     /* The last rings; new ones overwrite the oldest: ring k is at [k % XS_BELL_SLOTS] as (k + 1) << 16
      * | cell index. If a scheduler finds another ring there (overwritten, or not written yet), it
      * looks at all queues of this process instead. The process stored the news of a ring before

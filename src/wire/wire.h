@@ -8,7 +8,7 @@
 #define XS_WIRE_MAJOR 1u
 /** Protocol minor of this build. A build with XS_WIRE_MINOR_FORCED 0 knows only the first
  *  fields: the test of two real versions against each other uses it. */
-#define XS_WIRE_MINOR_NEWEST 7u
+#define XS_WIRE_MINOR_NEWEST 8u
 #ifdef XS_WIRE_MINOR_FORCED
 #define XS_WIRE_MINOR XS_WIRE_MINOR_FORCED
 #else
