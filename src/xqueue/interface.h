@@ -277,6 +277,8 @@ void xsched_priv_peer_memory(void);
 /** The device memory that the program has, and may have, over all devices; xserver shows it. It stores and
  *  takes no lock: one caller at a time. */
 void xsched_priv_memory(uint64_t used_bytes, uint64_t limit_bytes);
+/** Of it, what a scheduler can have moved to host memory (xs_interrupt_ops). Likewise. */
+void xsched_priv_memory_movable(uint64_t bytes);
 
 /** The program got a function that no table of ours has. Lists it for `xsched doctor`. Any thread, no lock.
  *  @param version  of the function, as the program requested it; 0: it has none
@@ -317,6 +319,8 @@ struct xs_interrupt_ops {
 };
 /** Once for each platform; ops stays valid. */
 void xsched_priv_interrupt_ops(const struct xs_interrupt_ops *ops);
+/** The process joins its scheduler, though it has no queue yet. Any thread; waits for nothing. */
+void xsched_priv_join(void);
 /** Something changed: wakes the control thread, if there is one. Any thread. */
 void xsched_priv_interrupt_changed(void);
 

@@ -67,6 +67,7 @@ struct xs_state {
     _Atomic int local_policy;               /* XPolicyType */
     _Atomic uint32_t mode_changes;
     _Atomic bool control_runs;
+    _Atomic bool joins;                     /* it joins a scheduler, though it has no queue yet */
     void (*kick)(struct xs_state *st);      /* xs_control_kick, for what the control thread itself uses; constant */
     /* 1: the process wants a scheduler, and the control thread does not know yet whether it comes. A queue
      * that a shim makes then has a bound from its first command on. Else a program that submits as fast as it

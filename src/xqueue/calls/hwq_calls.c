@@ -51,6 +51,15 @@ XResult xsched_priv_hwq_create(const struct xs_hal_ops *ops, uint64_t native, vo
     return kXSchedSuccess;
 }
 
+void xsched_priv_join(void)
+{
+    struct xs_state *st = xs_state_get_or_make();
+
+    if (!st || atomic_exchange(&st->joins, true))
+        return;
+    st->kick(st);
+}
+
 HwQueueHandle xsched_priv_hwq_find(int platform, uint64_t native)
 {
     struct xs_state *st = xs_state_get();

@@ -270,7 +270,7 @@ static void handle_messages(struct agent_session *s)
             s->broken = true;
         } else if (id == XS_MSG_queue_hints || id == XS_MSG_queue_config || id == XS_MSG_queue_mark) {
             s->pending = !apply(s);
-        } else if (id == XS_MSG_kfd_hold) {
+        } else if (id == XS_MSG_kfd_hold || id == XS_MSG_memory_move || id == XS_MSG_memory_room) {
             xs_interrupt_told(&s->message);
         } else if (id == XS_MSG_refused) {
             XS_WARN_ONCE("xserver refused a %s: %s", xs_wire_name(s->message.refused.of), s->message.refused.text);

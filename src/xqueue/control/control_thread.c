@@ -79,7 +79,7 @@ void xs_control_kick(struct xs_state *st)
         xs_control_announce(st, NULL, NULL); /* no scheduler: only gives the references back */
         return;
     }
-    if (!atomic_load(&st->pool) || atomic_exchange(&st->control_runs, true))
+    if ((!atomic_load(&st->pool) && !atomic_load(&st->joins)) || atomic_exchange(&st->control_runs, true))
         return;
     if (xs_thread_start(control_main, st, CONTROL_STACK_BYTES) < 0) {
         atomic_store(&st->control_runs, false);
