@@ -86,7 +86,7 @@ static bool is_live(struct xs_cuda_context *c)
     return live;
 }
 
-static XDevice identity(const struct xs_cuda_api *api, CUdevice dev)
+XDevice xs_cuda_identity(const struct xs_cuda_api *api, CUdevice dev)
 {
     int domain = 0, bus = 0, device = 0;
 
@@ -184,7 +184,7 @@ struct xs_cuda_context *xs_cuda_context_get(CUcontext ctx)
     xs_cuda_leave(&e);
     if (!ok)
         return NULL;
-    device = identity(api, dev);
+    device = xs_cuda_identity(api, dev);
     has = writes(api, dev);
     c = storage();
     if (!c)

@@ -238,6 +238,8 @@ struct xs_cuda_context *xs_cuda_context_get(CUcontext ctx);
 void xs_cuda_context_put(struct xs_cuda_context *c);
 /** Where the device of the context sees this word; 0: it cannot. Calls the driver.
  *  @param serial  names this use of the word's address */
+/** Its place on the bus, by which schedulers know it. Calls the driver. */
+XDevice xs_cuda_identity(const struct xs_cuda_api *api, CUdevice dev);
 CUdeviceptr xs_cuda_device_address(struct xs_cuda_context *c, const void *word, uint64_t serial);
 /** Whether this thread may put something of ours into the stream now. */
 bool xs_cuda_may_append(struct xs_cuda_hw *hw);

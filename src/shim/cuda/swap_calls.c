@@ -62,12 +62,15 @@ SHAPE shape_TOUCH(enum xs_row row, const word *w)
     return real(row, w);
 }
 
-/* The driver's own, which may lack memory that we keep. */
-static CUresult other(enum xs_row row, const word *w, enum xs_swap_other what)
+/* The driver's own, which may lack memory that we keep, or that other programs can move out.
+ * @param bytes  of it; 0: not known */
+static CUresult other(enum xs_row row, const word *w, enum xs_swap_other what, size_t bytes)
 {
     CUresult r = real(row, w);
 
     if (r == XS_CU_OUT_OF_MEMORY && xsched_priv_cuda_swap_give_back())
+        r = real(row, w);
+    while (r == XS_CU_OUT_OF_MEMORY && bytes && xsched_priv_cuda_swap_want(bytes))
         r = real(row, w);
     if (r == XS_CU_SUCCESS)
         xsched_priv_cuda_swap_other(what);
@@ -78,7 +81,7 @@ SHAPE shape_ALLOC(enum xs_row row, const word *w)
 {
     CUresult r = xsched_priv_cuda_swap_alloc(pointer(w[0]), w[1]);
 
-    return r == XS_SWAP_NOT_SERVED ? other(row, w, XS_SWAP_OTHER_SMALL) : r;
+    return r == XS_SWAP_NOT_SERVED ? other(row, w, XS_SWAP_OTHER_SMALL, w[1]) : r;
 }
 
 SHAPE shape_PITCH(enum xs_row row, const word *w)
@@ -90,7 +93,7 @@ SHAPE shape_PITCH(enum xs_row row, const word *w)
     if (w[1] && w[2] && w[3] && pitch > 0 && pitch <= SIZE_MAX / w[3] && (element == 4 || element == 8 || element == 16))
         r = xsched_priv_cuda_swap_alloc(pointer(w[0]), pitch * w[3]);
     if (r == XS_SWAP_NOT_SERVED)
-        return other(row, w, XS_SWAP_OTHER_SMALL);
+        return other(row, w, XS_SWAP_OTHER_SMALL, 0);
     if (r == XS_CU_SUCCESS)
         memcpy(pointer(w[1]), &pitch, sizeof(pitch));
     return r;
@@ -238,7 +241,9 @@ SHAPE shape_PEER(enum xs_row row, const word *w)
 #define OTHER(symbol, text)                                                                       \
     __attribute__((unused)) SHAPE shape_OTHER_##symbol(enum xs_row row, const word *w)            \
     {                                                                                             \
-        return other(row, w, XS_SWAP_OTHER_##symbol);                                             \
+        bool sized = XS_SWAP_OTHER_##symbol == XS_SWAP_OTHER_POOL || XS_SWAP_OTHER_##symbol == XS_SWAP_OTHER_HANDLE; \
+                                                                                                  \
+        return other(row, w, XS_SWAP_OTHER_##symbol, sized ? w[1] : 0);                           \
     }
 #include "hal/cuda/swap/others.def"
 #undef OTHER

@@ -205,6 +205,8 @@ static int bring_in(struct xs_swap *s)
     }
     if (err != XS_CU_SUCCESS)
         r = failed(err == XS_CU_OUT_OF_MEMORY ? -ENOMEM : -EIO, "the device has not enough memory");
+    for (size_t i = made; r == -ENOMEM && i < n; i++)
+        g_move.report.lacks += xs_swap_block_bytes(m[i].r, m[i].block);
     if (!r && (err = map_missing(s, m, n)) != XS_CU_SUCCESS)
         r = failed(-EIO, "the driver maps no memory");
     mapped_ns = xs_now_ns();

@@ -44,11 +44,13 @@ static struct xs_lock g_lock;
 static struct slot_page *g_pages;
 static int g_barrier;             /* the command; 0: none, calls have fences. Written once, before the first call */
 static uint32_t g_forks;          /* of the process that swaps */
+static void (*g_on_wait)(void);   /* NULL: nobody wants to know; constant */
 static _Atomic bool g_no_slot;    /* a thread found no memory for a slot: nothing moves any more */
 
-void xs_swap_pause_init(void)
+void xs_swap_pause_init(void (*on_wait)(void))
 {
     g_forks = xs_forks();
+    g_on_wait = on_wait;
     if (syscall(SYS_membarrier, MEMBARRIER_REGISTER_PRIVATE, 0, 0) == 0)
         g_barrier = MEMBARRIER_PRIVATE;
     else if (syscall(SYS_membarrier, MEMBARRIER_GLOBAL, 0, 0) == 0)
@@ -145,6 +147,8 @@ XS_EXPORT void xsched_priv_cuda_swap_wait(uint32_t waits)
             return;
         if (s)
             atomic_store(&s->inside, 0);
+        if (g_on_wait)
+            g_on_wait();
         xs_futex_wait(&xsched_priv_cuda_swap_pause.state, state, SLEEP_NS);
     }
 }

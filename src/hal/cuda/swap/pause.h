@@ -5,8 +5,9 @@
 
 #include "hal/cuda/swap/swap.h"
 
-/** Once, before the first call. */
-void xs_swap_pause_init(void);
+/** Once, before the first call.
+ *  @param on_wait  called by each thread that begins to wait; NULL: none */
+void xs_swap_pause_init(void (*on_wait)(void));
 /** Whether this process was forked from one that swaps. */
 bool xs_swap_pause_is_child(void);
 /** From now on calls wait from this state on. Those that have begun go on. Owner: one thread, the mover. */

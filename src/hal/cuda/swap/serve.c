@@ -62,8 +62,9 @@ XS_EXPORT bool xsched_priv_cuda_swap_begin(void)
         return true;
     if (!decide())
         return false;
-    xs_swap_pause_init();
+    xs_swap_pause_init(xs_swap_steer_waits);
     atomic_store_explicit(&g_on, true, memory_order_release);
+    xs_swap_steer_begin();
     return true;
 }
 
@@ -162,6 +163,15 @@ CUresult xs_swap_drain(struct xs_swap *s, void *ctx)
 
 /* ---- states; the caller's range is BUSY ---- */
 
+/* The range's memory becomes the program's, or is no longer. */
+static void count_locked(struct xs_swap *s, const struct xs_swap_range *r, bool used)
+{
+    if (r->stays)
+        return;
+    s->movable = used ? s->movable + r->bytes : s->movable - r->bytes;
+    xsched_priv_memory_movable(s->movable);
+}
+
 static void set(struct xs_swap *s, struct xs_swap_range *r, enum xs_swap_state state)
 {
     xs_lock_acquire(s->lock);
@@ -205,6 +215,8 @@ static struct xs_swap_range *take_one(struct xs_swap *s, unsigned states, const 
     do
         r = xs_swap_table_next(&s->table, states, &from);
     while (r && owner && (r->owner != owner || r->number > before));
+    if (r && (r->state == XS_SWAP_USED || r->state == XS_SWAP_OUT))
+        count_locked(s, r, false);
     if (r)
         r->state = XS_SWAP_BUSY;
     xs_lock_release(s->lock);
@@ -389,6 +401,8 @@ XS_EXPORT CUresult xsched_priv_cuda_swap_alloc(CUdeviceptr *ret, size_t wanted)
     if (err == XS_CU_SUCCESS && !memory) {
         r->bytes = bytes;
         err = fill(s, r);
+        while (err == XS_CU_OUT_OF_MEMORY && xsched_priv_cuda_swap_want(bytes))
+            err = fill(s, r);
         if (err != XS_CU_SUCCESS)
             set(s, r, XS_SWAP_EMPTY);
     }
@@ -404,6 +418,7 @@ XS_EXPORT CUresult xsched_priv_cuda_swap_alloc(CUdeviceptr *ret, size_t wanted)
     r->wanted = wanted;
     r->number = ++s->allocations;
     r->state = XS_SWAP_USED;
+    count_locked(s, r, true);
     xs_lock_release(s->lock);
     return XS_CU_SUCCESS;
 }
@@ -423,6 +438,7 @@ XS_EXPORT CUresult xsched_priv_cuda_swap_free(CUdeviceptr at)
         r = NULL;
     if (r) {
         out = r->state == XS_SWAP_OUT;
+        count_locked(s, r, false);
         r->state = XS_SWAP_BUSY;
     }
     xs_lock_release(s->lock);
@@ -438,7 +454,10 @@ XS_EXPORT CUresult xsched_priv_cuda_swap_free(CUdeviceptr at)
         return XS_CU_SUCCESS;
     }
     if (err != XS_CU_SUCCESS) {
-        set(s, r, XS_SWAP_USED);
+        xs_lock_acquire(s->lock);
+        r->state = XS_SWAP_USED;
+        count_locked(s, r, true);
+        xs_lock_release(s->lock);
         return err;
     }
     retire(s, r);
@@ -497,8 +516,10 @@ XS_EXPORT void xsched_priv_cuda_swap_stays(CUdeviceptr at)
     xs_lock_acquire(s->lock);
     r = xs_swap_table_find(&s->table, at);
     first = r && r->state == XS_SWAP_USED && !r->stays;
-    if (first)
+    if (first) {
+        count_locked(s, r, false);
         r->stays = true;
+    }
     xs_lock_release(s->lock);
     if (first)
         xsched_priv_cuda_swap_other(XS_SWAP_OTHER_EXPORTED);

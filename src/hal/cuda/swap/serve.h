@@ -16,6 +16,7 @@ struct xs_swap {
     struct xs_lock *lock;         /* of the table; while memory moves (XS_SWAP_FREES_WAIT), the table is the mover's */
     struct xs_swap_table table;
     uint64_t allocations;         /* and contexts, so far; under the lock */
+    uint64_t movable;             /* bytes of ranges in use that may move; likewise */
     struct xs_swap_context {
         CUcontext ctx;            /* NULL: no context */
         CUdevice primary_of;      /* -1: of none */
@@ -45,6 +46,10 @@ CUresult xs_swap_give_access(struct xs_swap *s, const struct xs_swap_range *r);
 /** Unmaps and releases all that it has. A block that the driver refuses to unmap keeps its memory, and so does the range.
  *  @return whether the range has no memory any more */
 bool xs_swap_drop(struct xs_swap *s, struct xs_swap_range *r);
+/** steer.c: xserver moves the program's memory from now on. Once or more. */
+void xs_swap_steer_begin(void);
+/** A thread waits for memory that is out, or moves. */
+void xs_swap_steer_waits(void);
 /** Waits for all work of a context. */
 CUresult xs_swap_drain(struct xs_swap *s, void *ctx);
 

@@ -117,6 +117,7 @@ struct xs_swap_report {
     int error;                    /* 0, or -errno */
     const char *why;              /* what is in the way; never NULL */
     uint64_t bytes, blocks;       /* that moved */
+    uint64_t lacks;               /* with -ENOMEM on the way in: device memory that was not there */
     uint64_t prepare_ns;          /* host memory was made, and the program went on */
     uint64_t pause_ns;            /* until its calls had returned and its work was done */
     uint64_t copy_ns, map_ns;     /* the copies; create, map, unmap and release */
@@ -131,5 +132,11 @@ struct xs_swap_report {
  *  -ENOTSUP XSCHED_SWAP is not on, -EPERM a forked child, -EIO the driver */
 int xsched_priv_cuda_swap_out(uint64_t limit_ns, struct xs_swap_report *ret);
 int xsched_priv_cuda_swap_in(uint64_t limit_ns, struct xs_swap_report *ret);
+
+/* ---- steer.c ---- */
+
+/** The device has not so many bytes. Asks xserver to make less important programs move theirs out, and waits for that, 10 s
+ *  at most. Inside such a call. @return whether to try again */
+bool xsched_priv_cuda_swap_want(size_t bytes);
 
 #endif
