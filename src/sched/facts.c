@@ -303,7 +303,7 @@ void xs_queue_set_state(struct xs_sched_queue *q, bool ready, uint64_t now_ns)
 
 void xs_queue_update_barred(struct xs_sched_queue *q, uint64_t now_ns)
 {
-    bool barred = q->process->held || q->hints.priority <= NO_EXECUTE;
+    bool barred = q->process->held || q->process->absent || q->hints.priority <= NO_EXECUTE;
     struct xs_entity *e = q->entity;
 
     if (q->barred == barred)

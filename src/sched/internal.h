@@ -203,7 +203,7 @@ struct xs_sched_process {
     struct xs_server_page *server;
     void *user;
     uint64_t id;
-    bool intra, held, window, exempt;
+    bool intra, held, absent, window, exempt;
     bool ended;                                    /* it is gone, and its queues go one by one: what they report counts no more */
     uint64_t space;                                /* see xs_sched_process_info */
     int32_t priority_most;                         /* it inherits no higher priority */
@@ -325,7 +325,7 @@ static inline bool xs_queue_is_overdue(const struct xs_sched_queue *q, uint64_t 
 static inline enum xs_why xs_queue_why(const struct xs_sched_queue *q)
 {
     if (XS_UNLIKELY(q->barred))
-        return q->process->held ? XS_WHY_HAND : XS_WHY_NEVER;
+        return q->process->held ? XS_WHY_HAND : q->process->absent ? XS_WHY_MEMORY : XS_WHY_NEVER;
     return q->entity->before.why;
 }
 

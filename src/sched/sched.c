@@ -272,6 +272,11 @@ void xs_sched_process_say_held(struct xs_sched_process *p, bool held)
     p->held = held;
 }
 
+void xs_sched_process_say_absent(struct xs_sched_process *p, bool absent)
+{
+    p->absent = absent;
+}
+
 void xs_sched_queue_follow_held(struct xs_sched *s, struct xs_sched_queue *q)
 {
     xs_queue_update_barred(q, s->now_ns);

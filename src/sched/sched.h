@@ -139,6 +139,8 @@ void xs_sched_process_set_held(struct xs_sched *s, struct xs_sched_process *p, b
 /** The same for queues to come; each present one follows with xs_sched_queue_follow_held. For
  *  processes with many queues, which the caller changes in steps. */
 void xs_sched_process_say_held(struct xs_sched_process *p, bool held);
+/** Likewise: its device memory is in host memory. So it cannot run, and no other process waits for it. */
+void xs_sched_process_say_absent(struct xs_sched_process *p, bool absent);
 void xs_sched_queue_follow_held(struct xs_sched *s, struct xs_sched_queue *q);
 /** A bound in flight of its own for all its queues, where its commands in flight delay no other
  *  process (level 3); 0: as configured. */
