@@ -73,6 +73,8 @@ static bool change_session(struct xs_server *s, struct xs_client *c, const struc
         xs_sched_process_say_held(c->process, p->hold);
         return true;
     }
+    if (r->kind == XS_REQ_FOLLOW)
+        return true;
     if (p->hint == XS_HINT_UTILIZATION) { /* the process as a whole; its queues keep theirs */
         c->record.utilization = (int32_t)p->value;
         c->record.utilization_set = true;
@@ -89,7 +91,7 @@ static bool change_session(struct xs_server *s, struct xs_client *c, const struc
 
 static void change_one(struct xs_server *s, struct xs_server_queue *q, const struct xs_request *r)
 {
-    if (r->kind == XS_REQ_HOLD)
+    if (r->kind != XS_REQ_HINT)
         xs_sched_queue_follow_held(s->sched, q->sched);
     else
         change_queue(s, q, r);
@@ -138,10 +140,10 @@ void xs_requests_change_step(struct xs_server *s)
     }
 }
 
-/* As a request without an asker: it resumes many queues in bounded steps. */
-static bool resume_by_itself(struct xs_server *s, const struct xs_client *due)
+/* As a request without an asker: many queues change in bounded steps. */
+static bool change_by_itself(struct xs_server *s, enum xs_request_kind kind, const struct xs_client *due)
 {
-    struct xs_request *r = xs_request_new(XS_REQ_HOLD);
+    struct xs_request *r = xs_request_new(kind);
 
     if (!r)
         return false;
@@ -151,6 +153,14 @@ static bool resume_by_itself(struct xs_server *s, const struct xs_client *due)
     r->began_ns = s->now_ns;
     xs_requests_change(s, r);
     return true;
+}
+
+void xs_changes_follow(struct xs_server *s, struct xs_client *c)
+{
+    if (change_by_itself(s, XS_REQ_FOLLOW, c))
+        return;
+    XS_LIST_FOR(q, &c->queues, struct xs_server_queue, in_client)
+        xs_sched_queue_follow_held(s->sched, q->sched);
 }
 
 void xs_changes_end_at(struct xs_server *s, uint64_t at_ns)
@@ -171,7 +181,7 @@ uint64_t xs_changes_due(struct xs_server *s)
             continue;
         if (c->record.held_until_ns > s->now_ns)
             next = XS_MIN(next, c->record.held_until_ns);
-        else if (resumed++ == DUE_A_LOOK || !resume_by_itself(s, c))
+        else if (resumed++ == DUE_A_LOOK || !change_by_itself(s, XS_REQ_HOLD, c))
             return s->held_due_ns = s->now_ns + XS_NS_PER_MS;
     }
     return s->held_due_ns = next;
@@ -300,6 +310,34 @@ static void configure(struct xs_server *s, struct xs_request *r)
     xs_requests_answer(s, r, 200, "success");
 }
 
+static void swap(struct xs_server *s, struct xs_request *r)
+{
+    const char *wrong = NULL;
+    bool any = false, moves = false;
+
+    XS_FOR_SESSIONS(c, s, r->params.pid) {
+        if (!xs_requests_may(r, c)) {
+            xs_requests_answer(s, r, 403, "the process is another user's");
+            return;
+        }
+        any = true;
+    }
+    if (!any) {
+        xs_requests_answer(s, r, 404, "there is no joined process %d: `xcli list` shows those that are", (int)r->params.pid);
+        return;
+    }
+    XS_FOR_SESSIONS(c, s, r->params.pid) {
+        const char *one = xs_swaps_by_hand(s, c, r->params.out);
+
+        moves = moves || !one;
+        wrong = one ? one : wrong;
+    }
+    if (moves)
+        xs_requests_answer(s, r, 200, "success");
+    else
+        xs_requests_answer(s, r, 409, "%s", wrong);
+}
+
 /* A built-in one, or the one that the server loaded at its start or at a reload: no request loads another. */
 static const struct xs_policy_ops *wanted_policy(const struct xs_server *s, const struct xs_request_params *p)
 {
@@ -345,7 +383,11 @@ void xs_requests_change(struct xs_server *s, struct xs_request *r)
         hint(s, r);
         return;
     case XS_REQ_HOLD:
+    case XS_REQ_FOLLOW:
         change_process(s, r);
+        return;
+    case XS_REQ_SWAP:
+        swap(s, r);
         return;
     default:
         xs_requests_answer(s, r, 500, "unknown request");

@@ -343,7 +343,7 @@ void xs_server_run(struct xs_server *s, void (*reload)(struct xs_server *s))
 
             bool at_once = s->walking || s->changes.first || !xs_list_empty(&s->dead);
 
-            until = XS_MIN(until, XS_MIN(s->muted_ns, s->leave_ns));
+            until = XS_MIN(until, XS_MIN(s->muted_ns, XS_MIN(s->leave_ns, s->swaps.next_ns)));
             at_once = at_once || until <= s->now_ns;
             if (!at_once) {
                 set_timer(s, until);
@@ -365,6 +365,7 @@ void xs_server_run(struct xs_server *s, void (*reload)(struct xs_server *s))
             xs_requests_walk(s);
         if (s->changes.first)
             xs_requests_change_step(s);
+        xs_swaps_look(s);
         if (s->now_ns >= s->house_ns)
             housekeeping(s);
         if (s->reload) {

@@ -276,6 +276,16 @@ static bool dispatch(struct xs_server *s, struct xs_client *c, const union xs_ms
         if (wrong)
             xs_client_refuse(s, c, XS_REFUSED_MALFORMED, XS_MSG_kfd_device, 0, wrong);
         return true;
+    case XS_MSG_memory:
+        wrong = xs_swaps_told(s, c, &m->memory);
+        if (wrong)
+            xs_client_refuse(s, c, XS_REFUSED_MALFORMED, XS_MSG_memory, 0, wrong);
+        return true;
+    case XS_MSG_memory_want:
+        wrong = xs_swaps_want(s, c, &m->memory_want);
+        if (wrong)
+            xs_client_refuse(s, c, XS_REFUSED_MALFORMED, XS_MSG_memory_want, 0, wrong);
+        return true;
     case XS_MSG_kfd_held:
         xs_lv3_kfd_held(s, c, &m->kfd_held);
         return true;

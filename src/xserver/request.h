@@ -28,6 +28,8 @@ enum xs_request_kind {
     XS_REQ_CONFIG,
     XS_REQ_HINT,
     XS_REQ_HOLD, /* an operator's suspension or resumption of a process */
+    XS_REQ_SWAP, /* its device memory goes out, or comes in */
+    XS_REQ_FOLLOW, /* of the server itself: its queues follow a change of the process */
 };
 
 #define XS_REQ_NEEDS_ROOM 1 /* in place of an HTTP status: make room, then ask again */
@@ -54,7 +56,7 @@ struct xs_request_params {
     int64_t value;                           /* of a hint of hints.def */
     int32_t lax_priority, critical_priority; /* INT32_MIN: not given */
     char display[64];
-    bool hold;
+    bool hold, out;
     uint64_t for_ms; /* with hold: the suspension ends by itself after so long; 0: it does not */
     uint64_t since; /* event; UINT64_MAX: from now on */
     bool loads; /* with XS_REQ_METRICS: what programs used until now, too */

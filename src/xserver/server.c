@@ -98,6 +98,7 @@ static void on_ready(void *ctx, struct xs_sched_queue *sq, bool ready, uint64_t 
     if (q->ready != ready)
         xs_prewake_changed(s, q->client, ready, now_ns);
     q->ready = ready;
+    xs_swaps_worked(s, q->client);
     xs_prewake_queue(s, q, now_ns);
 }
 
@@ -449,6 +450,7 @@ int xs_server_start(struct xs_server *s, const struct xs_options *o, char *ret_e
     xs_list_init(&s->dead);
     xs_list_init(&s->queues);
     xs_list_init(&s->steered);
+    xs_swaps_init(s);
     xs_list_init(&s->muted);
     xs_list_init(&s->quiet);
     xs_list_init(&s->windows);

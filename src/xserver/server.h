@@ -23,6 +23,7 @@
 #include "xserver/realtime.h"
 #include "xserver/request.h"
 #include "xserver/shares/quota.h"
+#include "xserver/swaps/swaps.h"
 #include "xserver/records/timeline.h"
 #include "xserver/users/standing.h"
 
@@ -87,6 +88,7 @@ struct xs_client {
     uint64_t rang_ns;
     uint64_t held_ns;             /* when a queue of it was last suspended */
     struct xs_arrivals arrivals;
+    struct xs_swap_of swap;
     uint32_t serial, refusals;
     struct xs_list quiet_link;    /* the server's quiet: it reads their messages later */
     struct xs_list muted_link;    /* the server's muted: it rang too often */
@@ -159,6 +161,7 @@ struct xs_server {
     unsigned n_hot;
     bool awake; /* asleep = 0 in the pages of the hot ones */
     struct xs_prewake ahead;
+    struct xs_swaps swaps;
 
     struct xs_lv3 *lv3;           /* NULL: no program has passed channel groups yet, or it is off */
     uint32_t n_lv3;               /* programs that have */
@@ -332,6 +335,8 @@ void xs_changes_queue_goes(struct xs_server *s, const struct xs_server_queue *q)
 void xs_changes_client_goes(struct xs_server *s, const struct xs_client *c);
 /** A suspension ends by itself then. */
 void xs_changes_end_at(struct xs_server *s, uint64_t at_ns);
+/** Its queues follow what xs_sched_process_say_held and xs_sched_process_say_absent said. */
+void xs_changes_follow(struct xs_server *s, struct xs_client *c);
 /** Resumes processes whose suspension ends by now. @return when the next one does; UINT64_MAX: none */
 uint64_t xs_changes_due(struct xs_server *s);
 /** Refuses all changes in progress. */

@@ -42,6 +42,7 @@ static struct xs_client *client_new(struct xs_server *s, int fd, const struct xs
     xs_list_init(&c->of_pid);
     xs_list_init(&c->devices);
     xs_list_init(&c->steered_link);
+    xs_swaps_joined(c);
     xs_list_init(&c->muted_link);
     xs_list_init(&c->quiet_link);
     xs_list_init(&c->link);
@@ -272,6 +273,7 @@ void xs_client_memory(const struct xs_client *c, struct xs_client_record *ret)
 {
     ret->memory_used = atomic_load_explicit(&c->page->h.memory_used, memory_order_relaxed);
     ret->memory_limit = atomic_load_explicit(&c->page->h.memory_limit, memory_order_relaxed);
+    xs_swaps_describe(c, ret);
 }
 
 void xs_client_describe(struct xs_server *s, const struct xs_client *c, struct xs_client_record *ret)
@@ -300,6 +302,7 @@ void xs_client_drop(struct xs_server *s, struct xs_client *c, const char *why)
     xs_list_remove(&c->link);
     xs_list_remove(&c->of_pid);
     if (c->joined) {
+        xs_swaps_left(s, c);
         xs_client_leave(s, c, why); /* opens its words before the socket closes */
         xs_windows_left(s, c->peer.pid);
     } else {

@@ -120,6 +120,22 @@ static uint64_t left_us(uint64_t until_ns)
     return until_ns > now_ns ? (until_ns - now_ns) / XS_NS_PER_US : 0;
 }
 
+static json_t *swap(const struct xs_client_record *c)
+{
+    static const char *const k_states[] = {
+        [XS_SWAP_RECORD_IN] = "in", [XS_SWAP_RECORD_GOES_OUT] = "goes out", [XS_SWAP_RECORD_OUT] = "out",
+        [XS_SWAP_RECORD_COMES_IN] = "comes in"};
+    json_t *o = json_object();
+
+    set_text(o, "state", k_states[c->swap]);
+    set_int(o, "bytes", c->swap_movable);
+    set_int(o, "moves", c->swap_moves);
+    set_int(o, "moved_bytes", c->swap_bytes);
+    set_int(o, "moved_us", c->swap_ns / XS_NS_PER_US);
+    set_text(o, "error", c->swap_why);
+    return o;
+}
+
 static json_t *client(const struct xs_client_record *c)
 {
     json_t *o = json_object();
@@ -134,6 +150,8 @@ static json_t *client(const struct xs_client_record *c)
         set_int(o, "memory_used_bytes", c->memory_used);
         set_int(o, "memory_limit_bytes", c->memory_limit);
     }
+    if (c->swap != XS_SWAP_RECORD_NO)
+        json_object_set_new(o, "swap", swap(c));
     if (c->held_until_ns)
         set_int(o, "held_for_us", left_us(c->held_until_ns));
     set_text(o, "group", c->group);

@@ -298,6 +298,13 @@ static int fill_resume(const struct xs_route_call *call, const char *rest, struc
     return fill_pid(call, r, error, size);
 }
 
+static int fill_swap_out(const struct xs_route_call *call, const char *rest, struct xs_request *r, char *error, size_t size)
+{
+    (void)rest;
+    r->params.out = true;
+    return fill_pid(call, r, error, size);
+}
+
 static int fill_timeline(const struct xs_route_call *call, const char *rest, struct xs_request *r, char *error,
                          size_t size)
 {
@@ -369,6 +376,8 @@ static const struct row {
     {"GET", "/metrics", .kind = XS_REQ_METRICS},
     {"POST", "/suspend", .kind = XS_REQ_HOLD, .fill = fill_suspend},
     {"POST", "/resume", .kind = XS_REQ_HOLD, .fill = fill_resume},
+    {"POST", "/swap/out", .kind = XS_REQ_SWAP, .fill = fill_swap_out},
+    {"POST", "/swap/in", .kind = XS_REQ_SWAP, .fill = fill_resume},
 };
 
 static bool path_fits(const struct row *row, const char *url)

@@ -11,6 +11,15 @@
 #define XS_GROUP_BYTES    64u
 
 /** One program, joined or ended. */
+/** Where a program's device memory is. */
+enum xs_swap_record {
+    XS_SWAP_RECORD_NO,            /* it cannot move */
+    XS_SWAP_RECORD_IN,
+    XS_SWAP_RECORD_GOES_OUT,
+    XS_SWAP_RECORD_OUT,
+    XS_SWAP_RECORD_COMES_IN
+};
+
 struct xs_client_record {
     uint64_t session;
     uint64_t handle_prefix; /* identifies, with pid and uid, a process that joins anew */
@@ -25,6 +34,10 @@ struct xs_client_record {
     uint64_t gathered_ns; /* ... with commands that gathered while others computed */
     uint64_t service_ns; /* device time received, as far as known */
     uint64_t memory_used, memory_limit; /* bytes, as the program reports; limit 0: not known */
+    uint8_t swap;        /* enum xs_swap_record */
+    uint64_t swap_movable; /* bytes of device memory that can move, as the program reports */
+    uint64_t swap_moves, swap_bytes, swap_ns; /* moves of it, out and in; bytes and time of them all */
+    char swap_why[96];   /* why the last one failed, or "" */
     uint64_t suspensions, preemptions; /* times suspended; ... with work */
     int64_t joined_s, left_s; /* since 1970; left_s 0: still joined */
     uint32_t protocol_minor;

@@ -119,7 +119,8 @@ void fake_block_add(struct fake_block b);
 void fake_block_forget(CUdeviceptr from);
 /* Under fake_lock: what the context allocated is the device's again. */
 void fake_memory_of_context_ends_locked(const struct CUctx_st *c);
-/* Bytes of a device. False: it has no more. FAKE_CUDA_MEMORY: what it has, in MiB; without it has any amount. */
+/* Bytes of a device. False: it has no more. FAKE_CUDA_MEMORY: what it has, in MiB; without it has any amount.
+ * FAKE_CUDA_SHARED: a file by which several processes share that. */
 bool fake_memory_take(int dev, size_t bytes);
 void fake_memory_give(int dev, size_t bytes);
 /* @return what it has; 0: any amount */

@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Memory, copies, stream memory operations, host functions. */
+#include <fcntl.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "internal.h"
 
@@ -22,12 +27,58 @@ static size_t g_used[DEVICES];
 bool (*fake_absent)(const void *p, size_t bytes);
 pthread_mutex_t fake_mappings = PTHREAD_MUTEX_INITIALIZER;
 
+/* FAKE_CUDA_SHARED, a file: what each process has of the devices. Those that have ended have nothing. */
+#define SHARERS 64
+struct sharer {
+    _Atomic int pid;
+    _Atomic size_t used[DEVICES];
+};
+static struct sharer *g_sharers, *g_own; /* under fake_lock, but for their numbers */
+
+static void share_locked(void)
+{
+    const char *file = getenv("FAKE_CUDA_SHARED");
+    int fd = file && !g_sharers ? open(file, O_RDWR | O_CREAT | O_CLOEXEC, 0600) : -1;
+
+    if (fd < 0 || ftruncate(fd, sizeof(struct sharer[SHARERS])) != 0)
+        return;
+    g_sharers = mmap(NULL, sizeof(struct sharer[SHARERS]), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    close(fd);
+    for (int i = 0; i < SHARERS && !g_own; i++) {
+        int pid = g_sharers[i].pid;
+
+        if ((pid == 0 || kill(pid, 0) != 0) && atomic_compare_exchange_strong(&g_sharers[i].pid, &pid, getpid())) {
+            g_own = &g_sharers[i];
+            for (int dev = 0; dev < DEVICES; dev++)
+                g_own->used[dev] = 0;
+        }
+    }
+}
+
+static size_t used_locked(int dev)
+{
+    size_t used = g_used[dev];
+
+    share_locked();
+    for (int i = 0; g_sharers && i < SHARERS; i++)
+        if (&g_sharers[i] != g_own && g_sharers[i].pid && kill(g_sharers[i].pid, 0) == 0)
+            used += g_sharers[i].used[dev];
+    return used;
+}
+
+static void add_locked(int dev, size_t bytes) /* a negative amount, too */
+{
+    g_used[dev] += bytes;
+    if (g_own)
+        g_own->used[dev] = g_used[dev];
+}
+
 size_t fake_memory_total(int dev, size_t *ret_used)
 {
     const char *mib = getenv("FAKE_CUDA_MEMORY");
 
     pthread_mutex_lock(&fake_lock);
-    *ret_used = g_used[dev];
+    *ret_used = used_locked(dev);
     pthread_mutex_unlock(&fake_lock);
     return mib ? (size_t)strtoull(mib, NULL, 10) << 20 : 0;
 }
@@ -39,9 +90,9 @@ bool fake_memory_take(int dev, size_t bytes)
     bool there;
 
     pthread_mutex_lock(&fake_lock);
-    there = bytes <= total && g_used[dev] <= total - bytes;
+    there = bytes <= total && used_locked(dev) <= total - bytes;
     if (there)
-        g_used[dev] += bytes;
+        add_locked(dev, bytes);
     pthread_mutex_unlock(&fake_lock);
     return there;
 }
@@ -49,7 +100,7 @@ bool fake_memory_take(int dev, size_t bytes)
 void fake_memory_give(int dev, size_t bytes)
 {
     pthread_mutex_lock(&fake_lock);
-    g_used[dev] -= bytes;
+    add_locked(dev, -bytes);
     pthread_mutex_unlock(&fake_lock);
 }
 
@@ -99,7 +150,7 @@ void fake_memory_of_context_ends_locked(const struct CUctx_st *c)
             continue;
         }
         *at = b->next;
-        g_used[b->dev] -= b->bytes;
+        add_locked(b->dev, -b->bytes);
         b->next = g_ended;
         g_ended = b;
     }
