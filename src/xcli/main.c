@@ -31,6 +31,7 @@ static const struct {
     {"status", xcli_status, true, "the server's version, counters and latencies"},
     {"suspend", xcli_suspend, false, "suspend a program"},
     {"resume", xcli_resume, false, "resume it"},
+    {"swap", xcli_swap, false, "move a program's device memory to host memory, or back"},
     {"web", xcli_web, false, "the address of the status page"},
     {"logs", xcli_logs, false, "the server's log"},
 };

@@ -4,16 +4,21 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 const char *const xcli_state_names[] = {[XCLI_IDLE] = "idle",
                                         [XCLI_RUNNING] = "running",
                                         [XCLI_BESIDE] = "beside",
                                         [XCLI_WAITING] = "waiting",
-                                        [XCLI_SUSPENDED] = "suspended"};
+                                        [XCLI_SUSPENDED] = "suspended",
+                                        [XCLI_SWAPPED] = "swapped out"};
 
 enum xcli_state xcli_queue_state(const json_t *q, const json_t *process)
 {
+    const char *swap = xcli_text(json_object_get(process, "swap"), "state");
+
     return xcli_true(process, "held")  ? XCLI_SUSPENDED
+           : swap[0] && strcmp(swap, "in") != 0 ? XCLI_SWAPPED
            : !xcli_true(q, "ready")    ? XCLI_IDLE
            : xcli_true(q, "suspended") ? XCLI_WAITING
            : xcli_int(q, "lane") > 0   ? XCLI_BESIDE

@@ -92,6 +92,9 @@ static void reason(const struct top_row *p, size_t n_queues, char *ret, size_t s
         snprintf(ret, size, "suspended: by a user%s%s",
                  held_for_us ? ", for another " : ", until it is resumed", held_for_us ? text : "");
         return;
+    case XCLI_SWAPPED:
+        snprintf(ret, size, "swapped out: %s", words[0] ? words : "its memory moves");
+        return;
     case XCLI_IDLE:
         snprintf(ret, size, "idle: %s", p->queues ? "it has no work" : "it has no queue yet");
         return;

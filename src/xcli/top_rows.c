@@ -112,7 +112,8 @@ static void fill_queue(const json_t *q, const json_t *before, double interval_us
 static bool is_before(enum xcli_state a, enum xcli_state b)
 {
     static const int k_rank[] = {
-        [XCLI_IDLE] = 0, [XCLI_WAITING] = 1, [XCLI_BESIDE] = 2, [XCLI_RUNNING] = 3, [XCLI_SUSPENDED] = 4};
+        [XCLI_IDLE] = 0, [XCLI_WAITING] = 1, [XCLI_BESIDE] = 2, [XCLI_RUNNING] = 3, [XCLI_SWAPPED] = 4,
+        [XCLI_SUSPENDED] = 5};
 
     return k_rank[a] > k_rank[b];
 }
@@ -416,8 +417,8 @@ void top_summary(const struct top_facts *f, char *ret, size_t size)
 {
     const json_t *queues = json_object_get(f->queues, "xqueues");
     const char *policy = f->status ? xcli_text(f->status, "policy_name") : "";
-    size_t i, n, count[XCLI_SUSPENDED + 1] = {0};
-    char beside[32] = "", suspended[40] = "";
+    size_t i, n, count[XCLI_SWAPPED + 1] = {0};
+    char beside[32] = "", suspended[40] = "", swapped[40] = "";
     const json_t **programs;
     json_t *q;
 
@@ -433,8 +434,10 @@ void top_summary(const struct top_facts *f, char *ret, size_t size)
         snprintf(beside, sizeof(beside), "%zu beside, ", count[XCLI_BESIDE]);
     if (count[XCLI_SUSPENDED])
         snprintf(suspended, sizeof(suspended), ", %zu suspended", count[XCLI_SUSPENDED]);
-    snprintf(ret, size, "%s%s%zu programs, %zu queues: %zu running, %s%zu waiting%s%s", policy, policy[0] ? ", " : "", n,
-             json_array_size(queues), count[XCLI_RUNNING], beside, count[XCLI_WAITING], suspended,
+    if (count[XCLI_SWAPPED])
+        snprintf(swapped, sizeof(swapped), ", %zu swapped out", count[XCLI_SWAPPED]);
+    snprintf(ret, size, "%s%s%zu programs, %zu queues: %zu running, %s%zu waiting%s%s%s", policy, policy[0] ? ", " : "", n,
+             json_array_size(queues), count[XCLI_RUNNING], beside, count[XCLI_WAITING], suspended, swapped,
              f->estimates ? "; shares are estimates" : "");
 }
 

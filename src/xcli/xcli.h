@@ -81,7 +81,7 @@ bool xcli_host_valid(const char *host);
 int xcli_on_hosts(char *list, xcli_command *run, int argc, char **argv);
 
 /* queue_text.c */
-enum xcli_state { XCLI_IDLE, XCLI_RUNNING, XCLI_BESIDE, XCLI_WAITING, XCLI_SUSPENDED };
+enum xcli_state { XCLI_IDLE, XCLI_RUNNING, XCLI_BESIDE, XCLI_WAITING, XCLI_SUSPENDED, XCLI_SWAPPED };
 extern const char *const xcli_state_names[];
 /** @param process  the queue's; NULL: not known */
 enum xcli_state xcli_queue_state(const json_t *q, const json_t *process);
@@ -115,6 +115,7 @@ int xcli_hint(int argc, char **argv);
 int xcli_status(int argc, char **argv);
 int xcli_suspend(int argc, char **argv);
 int xcli_resume(int argc, char **argv);
+int xcli_swap(int argc, char **argv);
 int xcli_web(int argc, char **argv);
 int xcli_logs(int argc, char **argv);
 

@@ -53,8 +53,8 @@ ROWS = [
     (["xserver", "--socket=DIR/none/p.sock", "--port=0"], 1, "its folder is not there; make it, or mend the name"),
     # ---- xcli
     (["xcli", ""], 64, "there is no command ''"),
-    (["xcli", "foo"], 64, "there is no command 'foo'; there are list, top, config, policy, hint, status, suspend, resume, web, logs"),
-    (["xcli"], 64, "give a command: list, top, config, policy, hint, status, suspend, resume, web, logs"),
+    (["xcli", "foo"], 64, "there is no command 'foo'; there are list, top, config, policy, hint, status, suspend, resume, swap, web, logs"),
+    (["xcli"], 64, "give a command: list, top, config, policy, hint, status, suspend, resume, swap, web, logs"),
     (["xcli", "--socket=DIR/none.sock", "list"], 2, "\n  DIR/none.sock: nothing is there"),
     (["xcli", "--socket=DIR/empty", "list"], 2, "\n  DIR/empty: nobody listens"),
     (["xcli", "--socket=DIR/http.sock", "list"], 2, "\n  DIR/http.sock: "),

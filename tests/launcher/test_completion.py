@@ -45,7 +45,7 @@ class Completion(unittest.TestCase):
 
     def test_every_option_of_xcli(self):
         commands = {w for w in complete("xcli", "") if not w.startswith("-")}
-        self.assertEqual(len(commands), 10)
+        self.assertEqual(len(commands), 11)
         self.assertEqual({w.rstrip("=") for w in complete("xcli", "--")}, options_of(None, "xcli"))
         for command in commands:
             self.assertEqual({w.rstrip("=") for w in complete("xcli", command, "--")}, options_of(command, "xcli"), command)
