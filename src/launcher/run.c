@@ -26,7 +26,7 @@
 
 #define YOUNG_MS 500
 
-enum { KEY_LOCAL = 1000, KEY_GROUP, KEY_INTRA, KEY_NO_SERVER, KEY_HELP_ENV, KEY_IDLE };
+enum { KEY_LOCAL = 1000, KEY_GROUP, KEY_INTRA, KEY_SWAP, KEY_NO_SERVER, KEY_HELP_ENV, KEY_IDLE };
 
 static const struct argp_option options[] = {
 #define QUEUE_HINT(symbol, number, field, type, without, unit, reads, process, name, run, xcli, arg, help) \
@@ -39,6 +39,8 @@ static const struct argp_option options[] = {
 #undef O
     {"group", KEY_GROUP, "NAME", 0, "the scheduler suspends and resumes programs of one group together", 2},
     {"intra", KEY_INTRA, NULL, 0, "priorities act between the queues of this program too", 2},
+    {"swap", KEY_SWAP, NULL, 0,
+     "its device memory may go to host memory, to make room for other programs (CUDA, experimental)", 2},
     {"local-policy", KEY_LOCAL, "POLICY", 0, "schedule inside the program with this policy, without xserver",
      3},
     {"no-server", KEY_NO_SERVER, NULL, 0, "do not start an xserver when none answers", 3},
@@ -143,6 +145,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         break;
     case KEY_INTRA:
         set(XS_ENV_XSCHED_INTRA, "ON");
+        break;
+    case KEY_SWAP:
+        set(XS_ENV_XSCHED_SWAP, "ON");
         break;
     case KEY_LOCAL:
         set_policy(state, arg);
