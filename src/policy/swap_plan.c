@@ -12,7 +12,7 @@ static bool comes_before(const struct xs_swap_program *a, const struct xs_swap_p
     return a->priority != b->priority ? a->priority > b->priority : a->waits_ns > b->waits_ns;
 }
 
-/* How long until `v` may make room for `p`; 0: now. UINT64_MAX: it does not. */
+/* How long until `v` may make room for `p`, at the earliest: it may end its work now; 0: at once. UINT64_MAX: it does not. */
 static uint64_t until_it_may_go(const struct xs_swap_program *v, const struct xs_swap_program *p)
 {
     uint64_t idle_ns, stay_ns = XS_MAX(XS_SWAP_STAY_NS, XS_SWAP_STAY_MOVES * (v->move_ns + p->move_ns));
@@ -21,7 +21,7 @@ static uint64_t until_it_may_go(const struct xs_swap_program *v, const struct xs
         return UINT64_MAX;
     if (v->priority < p->priority)
         return 0;
-    idle_ns = v->works ? UINT64_MAX : v->patience_ns - XS_MIN(v->patience_ns, v->idle_ns);
+    idle_ns = v->works ? XS_MAX(v->patience_ns, 1ull) : v->patience_ns - XS_MIN(v->patience_ns, v->idle_ns);
     if (v->priority > p->priority)
         return idle_ns;
     return XS_MIN(idle_ns, stay_ns - XS_MIN(stay_ns, v->stayed_ns));

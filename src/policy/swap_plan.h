@@ -35,7 +35,7 @@ struct xs_swap_program {
  *  its moves. */
 #define XS_SWAP_STAY_NS    (2 * XS_NS_PER_S)
 #define XS_SWAP_STAY_MOVES 10u
-/** An allocation is refused when others could make room only later than this. */
+/** An allocation is refused when others can make room only later than this, counted from when it began to wait. */
 #define XS_SWAP_WANT_NS    (8 * XS_NS_PER_S)
 
 /** Fills `step` of each program of one device. The most important program that lacks memory comes first; less important
