@@ -45,11 +45,18 @@ class Stage:
         self.socket = os.path.join(self.folder, "xserver.sock")
         self.actors = []
         environment = {k: v for k, v in os.environ.items() if not k.startswith(("XSCHED_", "XLOG_"))}
-        with open(os.path.join(self.folder, "log"), "w", encoding="utf-8") as log:
-            self.server = subprocess.Popen([f"{BUILD}/bin/xserver", "--socket", self.socket, "--port", "0", *arguments],
-                                           stderr=log, env=environment)
+        self.arguments = arguments
         self.environment = {**environment, "XSCHED_SOCKET": self.socket}
-        until(lambda: os.path.exists(os.path.join(self.folder, "http.sock")))
+        self.start()
+
+    def start(self):
+        """Also after its death."""
+        if os.path.exists(http := os.path.join(self.folder, "http.sock")):
+            os.unlink(http)
+        with open(os.path.join(self.folder, "log"), "a", encoding="utf-8") as log:
+            self.server = subprocess.Popen([f"{BUILD}/bin/xserver", "--socket", self.socket, "--port", "0", *self.arguments],
+                                           stderr=log, env={k: v for k, v in self.environment.items() if k != "XSCHED_SOCKET"})
+        until(lambda: os.path.exists(http))
         self.port = json.loads(self.xcli("--json", "status").stdout)["http_port"]
 
     def actor(self, name, space=None, mps_priority=None):

@@ -3,6 +3,7 @@
 """Programs whose device memory does not fit together, on the fake driver: by hand, by xserver's plan, and when xserver goes."""
 import json
 import os
+import random
 import signal
 import subprocess
 import time
@@ -90,7 +91,7 @@ class Swap(unittest.TestCase):
         high = self.model(9)
         high.begun()
         self.assertEqual((self.state(low), self.state(high)), ("out", "in"))
-        for _ in range(3):
+        for _ in range(2):
             low.tell("step")                                   # the important one is idle: after its patience it goes
             self.assertIn("steps", low.begun())
             self.assertEqual(self.state(high), "out")
@@ -100,6 +101,30 @@ class Swap(unittest.TestCase):
             self.assertEqual(self.state(low), "out")
         self.assertTrue(high.right())
         self.assertTrue(low.right())
+
+    def test_many(self, rounds=10):
+        """Four models, of which two fit, with work at random; one is killed, xserver too, and another one takes its place."""
+        rng = random.Random(5)
+        models = [self.model(rng.randrange(3), mib=128) for _ in range(4)]
+        for m in models:
+            m.begun()
+        for n in range(rounds):
+            busy = rng.sample(models, rng.randrange(1, len(models) + 1))
+            for m in busy:
+                m.tell(rng.choice(("step", "check", "info")))
+            if n == rounds // 3:
+                self.stage.server.send_signal(signal.SIGKILL)
+                self.stage.server.wait()
+                self.stage.start()
+            if n == rounds // 2:
+                models[3].process.kill()
+                models[3].process.wait()
+                busy = [m for m in busy if m is not models[3]]
+                del models[3]
+            for m in busy:
+                self.assertEqual(m.begun().get("wrong_words", 0), 0)
+        for m in models:
+            self.assertTrue(m.right())
 
     def test_no_room(self):
         """A program that works and is more important stays; the other one's allocation fails as it would natively."""

@@ -53,26 +53,24 @@ void xs_swaps_left(struct xs_server *s, struct xs_client *c)
 
 /* ---- asking ---- */
 
-static uint64_t entered_now(const struct xs_client *c)
+/* It sums the counts of its queues: they are compared, and mean nothing else. */
+static void look_at_work(const struct xs_server *s, struct xs_client *c)
 {
+    uint64_t entered = 0, returned = 0;
     unsigned left = QUEUES;
-    uint64_t sum = 0;
 
-    XS_LIST_FOR(q, &((struct xs_client *)(uintptr_t)c)->queues, struct xs_server_queue, in_client) {
-        sum += atomic_load_explicit(&c->page->cells[q->cell].entered, memory_order_relaxed); /* a sum for comparison */
+    XS_LIST_FOR(q, &c->queues, struct xs_server_queue, in_client) {
+        const struct xs_client_cell *cell = &c->page->cells[q->cell];
+
+        returned += atomic_load(&cell->returned); /* first: what returns meanwhile has entered */
+        entered += atomic_load(&cell->entered);
         if (--left == 0)
             break;
     }
-    return sum;
-}
-
-static void look_at_work(const struct xs_server *s, struct xs_client *c)
-{
-    uint64_t entered = entered_now(c);
-
     if (entered != c->swap.entered || !c->swap.entered_ns)
         c->swap.entered_ns = s->now_ns;
     c->swap.entered = entered;
+    c->swap.returned = returned;
 }
 
 static bool ask(struct xs_server *s, struct xs_client *c, bool out, uint32_t limit_ms)
@@ -171,8 +169,6 @@ const char *xs_swaps_told(struct xs_server *s, struct xs_client *c, const struct
         if (c->swap.out && !m->out)
             learn_patience(s, c);
         look_at_work(s, c);
-        if (m->out && !c->swap.out)
-            c->swap.left_with = c->swap.entered;
         if (!m->out)
             c->swap.by_plan = false;
         set_absent(s, c, m->out);
@@ -227,7 +223,7 @@ static bool wants(const struct xs_client *c)
 static bool works(const struct xs_server *s, const struct xs_client *c)
 {
     if (c->swap.out)
-        return c->swap.waits || c->swap.entered != c->swap.left_with;
+        return c->swap.waits || c->swap.entered != c->swap.returned;
     return s->now_ns - c->swap.entered_ns < LOOK_NS + LOOK_NS / 2;
 }
 

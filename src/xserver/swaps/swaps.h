@@ -28,7 +28,7 @@ struct xs_swap_of {
     uint64_t move_ns;             /* its last move took so long */
     uint64_t lacks, lacks_ns;     /* see xs_swap_program; ... and since when */
     uint64_t patience_ns;         /* likewise */
-    uint64_t entered, left_with;  /* commands that it had entered at the last look; ... as its memory went out */
+    uint64_t entered, returned;   /* commands, at the last look; while its memory is out, those between wait for it */
     uint64_t entered_ns;          /* when that number last grew */
     struct {
         uint32_t number, answered;
