@@ -210,21 +210,29 @@ void xs_changes_end(struct xs_server *s)
     s->changes.last = &s->changes.first;
 }
 
-static void change_process(struct xs_server *s, struct xs_request *r)
+/* Whether the asker may change the process that the request names; else answers it. */
+static bool may_change_process(struct xs_server *s, struct xs_request *r)
 {
-    bool any = false, queues = false;
+    bool any = false;
 
     XS_FOR_SESSIONS(c, s, r->params.pid) {
         if (!xs_requests_may(r, c)) {
             xs_requests_answer(s, r, 403, "the process is another user's");
-            return;
+            return false;
         }
         any = true;
     }
-    if (!any) {
+    if (!any)
         xs_requests_answer(s, r, 404, "there is no joined process %d: `xcli list` shows those that are", (int)r->params.pid);
+    return any;
+}
+
+static void change_process(struct xs_server *s, struct xs_request *r)
+{
+    bool queues = false;
+
+    if (!may_change_process(s, r))
         return;
-    }
     XS_FOR_SESSIONS(c, s, r->params.pid)
         queues = change_session(s, c, r) || queues;
     if (!queues) {
@@ -313,19 +321,10 @@ static void configure(struct xs_server *s, struct xs_request *r)
 static void swap(struct xs_server *s, struct xs_request *r)
 {
     const char *wrong = NULL;
-    bool any = false, moves = false;
+    bool moves = false;
 
-    XS_FOR_SESSIONS(c, s, r->params.pid) {
-        if (!xs_requests_may(r, c)) {
-            xs_requests_answer(s, r, 403, "the process is another user's");
-            return;
-        }
-        any = true;
-    }
-    if (!any) {
-        xs_requests_answer(s, r, 404, "there is no joined process %d: `xcli list` shows those that are", (int)r->params.pid);
+    if (!may_change_process(s, r))
         return;
-    }
     XS_FOR_SESSIONS(c, s, r->params.pid) {
         const char *one = xs_swaps_by_hand(s, c, r->params.out);
 
