@@ -163,19 +163,25 @@ CUresult xs_swap_drain(struct xs_swap *s, void *ctx)
 
 /* ---- states; the caller's range is BUSY ---- */
 
-/* The range's memory becomes the program's, or is no longer. */
-static void count_locked(struct xs_swap *s, const struct xs_swap_range *r, bool used)
+static bool is_used(enum xs_swap_state state)
 {
-    if (r->stays)
-        return;
-    s->movable = used ? s->movable + r->bytes : s->movable - r->bytes;
-    xsched_priv_memory_movable(s->movable);
+    return state == XS_SWAP_USED || state == XS_SWAP_OUT;
+}
+
+/* Counts it among what can move as long as the program has it. */
+static void become_locked(struct xs_swap *s, struct xs_swap_range *r, enum xs_swap_state state)
+{
+    if (is_used(r->state) != is_used(state) && !r->stays) {
+        s->movable = is_used(state) ? s->movable + r->bytes : s->movable - r->bytes;
+        xsched_priv_memory_movable(s->movable);
+    }
+    r->state = state;
 }
 
 static void set(struct xs_swap *s, struct xs_swap_range *r, enum xs_swap_state state)
 {
     xs_lock_acquire(s->lock);
-    r->state = state;
+    become_locked(s, r, state);
     xs_lock_release(s->lock);
 }
 
@@ -215,10 +221,8 @@ static struct xs_swap_range *take_one(struct xs_swap *s, unsigned states, const 
     do
         r = xs_swap_table_next(&s->table, states, &from);
     while (r && owner && (r->owner != owner || r->number > before));
-    if (r && (r->state == XS_SWAP_USED || r->state == XS_SWAP_OUT))
-        count_locked(s, r, false);
     if (r)
-        r->state = XS_SWAP_BUSY;
+        become_locked(s, r, XS_SWAP_BUSY);
     xs_lock_release(s->lock);
     return r;
 }
@@ -417,8 +421,7 @@ XS_EXPORT CUresult xsched_priv_cuda_swap_alloc(CUdeviceptr *ret, size_t wanted)
     r->owner = owner_locked(s, ctx, dev);
     r->wanted = wanted;
     r->number = ++s->allocations;
-    r->state = XS_SWAP_USED;
-    count_locked(s, r, true);
+    become_locked(s, r, XS_SWAP_USED);
     xs_lock_release(s->lock);
     return XS_CU_SUCCESS;
 }
@@ -438,8 +441,7 @@ XS_EXPORT CUresult xsched_priv_cuda_swap_free(CUdeviceptr at)
         r = NULL;
     if (r) {
         out = r->state == XS_SWAP_OUT;
-        count_locked(s, r, false);
-        r->state = XS_SWAP_BUSY;
+        become_locked(s, r, XS_SWAP_BUSY);
     }
     xs_lock_release(s->lock);
     if (!r)
@@ -454,10 +456,7 @@ XS_EXPORT CUresult xsched_priv_cuda_swap_free(CUdeviceptr at)
         return XS_CU_SUCCESS;
     }
     if (err != XS_CU_SUCCESS) {
-        xs_lock_acquire(s->lock);
-        r->state = XS_SWAP_USED;
-        count_locked(s, r, true);
-        xs_lock_release(s->lock);
+        set(s, r, XS_SWAP_USED);
         return err;
     }
     retire(s, r);
@@ -517,8 +516,9 @@ XS_EXPORT void xsched_priv_cuda_swap_stays(CUdeviceptr at)
     r = xs_swap_table_find(&s->table, at);
     first = r && r->state == XS_SWAP_USED && !r->stays;
     if (first) {
-        count_locked(s, r, false);
+        become_locked(s, r, XS_SWAP_BUSY); /* no longer among what can move */
         r->stays = true;
+        become_locked(s, r, XS_SWAP_USED);
     }
     xs_lock_release(s->lock);
     if (first)

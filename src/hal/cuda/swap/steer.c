@@ -204,7 +204,8 @@ static bool restore(void)
     atomic_store(&g.wish, 0);
     atomic_store(&g.alone, true);
     answer_wants(number, false);
-    work();
+    if (is_out())                 /* while a move begins, the thread runs, and looks at `alone` after it */
+        work();
     return true;
 }
 

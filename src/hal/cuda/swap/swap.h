@@ -16,7 +16,7 @@ bool xsched_priv_cuda_swap_begin(void);
 
 /* ---- pause.c: calls that wait ---- */
 
-/** Where the program's memory is. Each call has one of these as its own number. It waits while the state is at least that. */
+/** Where the program's memory is. A call waits from one of these states on. */
 enum {
     XS_SWAP_ALL_IN,
     XS_SWAP_TOUCHES_WAIT,         /* memory is out: calls that may touch it wait */
