@@ -37,10 +37,22 @@ static bool goes_before(const struct xs_swap_program *a, const struct xs_swap_pr
     return a->stayed_ns > b->stayed_ns;
 }
 
+/* Of those that may go now and have no step yet; NULL: there is none. */
+static struct xs_swap_program *first_to_go(struct xs_swap_program *all, size_t n, const struct xs_swap_program *p)
+{
+    struct xs_swap_program *best = NULL;
+
+    for (size_t i = 0; i < n; i++)
+        if (all[i].step == XS_SWAP_STEP_NONE && until_it_may_go(&all[i], p) == 0 && (!best || goes_before(&all[i], best)))
+            best = &all[i];
+    return best;
+}
+
 /* Programs make room for `p`, or none does. @return whether some do; ret_ns: else when enough may */
 static bool make_room(struct xs_swap_program *all, size_t n, const struct xs_swap_program *p, uint64_t *ret_ns)
 {
     uint64_t found = 0, possible = 0, next_ns = 0;
+    struct xs_swap_program *best;
 
     for (size_t i = 0; i < n; i++) {
         uint64_t ns = until_it_may_go(&all[i], p);
@@ -56,14 +68,8 @@ static bool make_room(struct xs_swap_program *all, size_t n, const struct xs_swa
     *ret_ns = possible >= p->lacks ? next_ns : UINT64_MAX;
     if (found < p->lacks)
         return false;
-    for (found = 0; found < p->lacks;) {
-        struct xs_swap_program *best = NULL;
-
-        for (size_t i = 0; i < n; i++)
-            if (all[i].step == XS_SWAP_STEP_NONE && until_it_may_go(&all[i], p) == 0 && (!best || goes_before(&all[i], best)))
-                best = &all[i];
-        if (!best)
-            return true;          /* others took a step already */
+    found = 0;
+    while (found < p->lacks && (best = first_to_go(all, n, p)) != NULL) {
         best->step = XS_SWAP_STEP_OUT;
         found += best->bytes;
     }
