@@ -277,9 +277,7 @@ static bool dispatch(struct xs_server *s, struct xs_client *c, const union xs_ms
             xs_client_refuse(s, c, XS_REFUSED_MALFORMED, XS_MSG_kfd_device, 0, wrong);
         return true;
     case XS_MSG_memory:
-        wrong = xs_swaps_told(s, c, &m->memory);
-        if (wrong)
-            xs_client_refuse(s, c, XS_REFUSED_MALFORMED, XS_MSG_memory, 0, wrong);
+        xs_swaps_told(s, c, &m->memory);
         return true;
     case XS_MSG_memory_want:
         wrong = xs_swaps_want(s, c, &m->memory_want);

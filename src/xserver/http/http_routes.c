@@ -291,7 +291,7 @@ static int fill_suspend(const struct xs_route_call *call, const char *rest, stru
     return fill_pid(call, r, error, size);
 }
 
-static int fill_resume(const struct xs_route_call *call, const char *rest, struct xs_request *r, char *error,
+static int fill_process(const struct xs_route_call *call, const char *rest, struct xs_request *r, char *error,
                        size_t size)
 {
     (void)rest;
@@ -375,9 +375,9 @@ static const struct row {
     {"GET", "/timeline", .kind = XS_REQ_TIMELINE, .fill = fill_timeline},
     {"GET", "/metrics", .kind = XS_REQ_METRICS},
     {"POST", "/suspend", .kind = XS_REQ_HOLD, .fill = fill_suspend},
-    {"POST", "/resume", .kind = XS_REQ_HOLD, .fill = fill_resume},
+    {"POST", "/resume", .kind = XS_REQ_HOLD, .fill = fill_process},
     {"POST", "/swap/out", .kind = XS_REQ_SWAP, .fill = fill_swap_out},
-    {"POST", "/swap/in", .kind = XS_REQ_SWAP, .fill = fill_resume},
+    {"POST", "/swap/in", .kind = XS_REQ_SWAP, .fill = fill_process},
 };
 
 static bool path_fits(const struct row *row, const char *url)

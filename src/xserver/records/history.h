@@ -10,7 +10,6 @@
 #define XS_CMDLINE_BYTES  256u
 #define XS_GROUP_BYTES    64u
 
-/** One program, joined or ended. */
 /** Where a program's device memory is. */
 enum xs_swap_record {
     XS_SWAP_RECORD_NO,            /* it cannot move */
@@ -20,6 +19,7 @@ enum xs_swap_record {
     XS_SWAP_RECORD_COMES_IN
 };
 
+/** One program, joined or ended. */
 struct xs_client_record {
     uint64_t session;
     uint64_t handle_prefix; /* identifies, with pid and uid, a process that joins anew */

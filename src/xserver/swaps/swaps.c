@@ -47,7 +47,6 @@ void xs_swaps_left(struct xs_server *s, struct xs_client *c)
         return;
     c->swap.can = false;
     xs_list_remove(&c->swap.link);
-    s->swaps.n--;
     others_try(s);
 }
 
@@ -151,7 +150,7 @@ static void moved(struct xs_server *s, struct xs_client *c, const struct xs_msg_
         others_try(s);
 }
 
-const char *xs_swaps_told(struct xs_server *s, struct xs_client *c, const struct xs_msg_memory *m)
+void xs_swaps_told(struct xs_server *s, struct xs_client *c, const struct xs_msg_memory *m)
 {
     bool answers = m->answers == c->swap.number;
 
@@ -160,7 +159,6 @@ const char *xs_swaps_told(struct xs_server *s, struct xs_client *c, const struct
         c->swap.since_ns = s->now_ns;
         c->swap.number = XS_MAX(c->swap.number, m->answers); /* of the session before */
         xs_list_add(&s->swaps.programs, &c->swap.link);
-        s->swaps.n++;
     } else if (c->swap.moving && answers) {
         moved(s, c, m);
     }
@@ -174,7 +172,6 @@ const char *xs_swaps_told(struct xs_server *s, struct xs_client *c, const struct
         set_absent(s, c, m->out);
     }
     s->swaps.next_ns = s->now_ns;
-    return NULL;
 }
 
 const char *xs_swaps_want(struct xs_server *s, struct xs_client *c, const struct xs_msg_memory_want *m)
@@ -196,8 +193,12 @@ const char *xs_swaps_want(struct xs_server *s, struct xs_client *c, const struct
 
 void xs_swaps_worked(struct xs_server *s, struct xs_client *c)
 {
-    if (c->swap.can)
+    if (!c->swap.can)
+        return;
+    if (c->swap.out)
         s->swaps.next_ns = s->now_ns;
+    else
+        look_at_work(s, c); /* a plan asks since when it is idle */
 }
 
 const char *xs_swaps_by_hand(struct xs_server *s, struct xs_client *c, bool out)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Programs whose device memory goes to host memory and comes back (decision 0044): what they report, what they are asked to
- * do, and when. Who makes room for whom is policy/swap_plan.h. The main loop's thread. */
+/* xserver asks programs to move their device memory to host memory and back, and hears of it (decision 0044).
+ * policy/swap_plan.h decides who makes room for whom. The main loop's thread alone calls this. */
 #ifndef XS_XSERVER_SWAPS_H
 #define XS_XSERVER_SWAPS_H
 
@@ -41,7 +41,6 @@ struct xs_swap_of {
 /** Of the server. */
 struct xs_swaps {
     struct xs_list programs;
-    uint32_t n;
     uint64_t next_ns;             /* look again then; UINT64_MAX: when something changes */
 };
 
@@ -49,8 +48,9 @@ void xs_swaps_init(struct xs_server *s);
 void xs_swaps_joined(struct xs_client *c);
 /** It leaves: others may have its memory. */
 void xs_swaps_left(struct xs_server *s, struct xs_client *c);
-/** Messages of the program. @return NULL, or what is wrong */
-const char *xs_swaps_told(struct xs_server *s, struct xs_client *c, const struct xs_msg_memory *m);
+/** The program says where its memory is. */
+void xs_swaps_told(struct xs_server *s, struct xs_client *c, const struct xs_msg_memory *m);
+/** It lacks memory. @return NULL, or what is wrong */
 const char *xs_swaps_want(struct xs_server *s, struct xs_client *c, const struct xs_msg_memory_want *m);
 /** One of its queues has work, or no more. */
 void xs_swaps_worked(struct xs_server *s, struct xs_client *c);
