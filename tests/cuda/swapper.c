@@ -73,13 +73,25 @@ static void say(FILE *to, const char *what, int code, const struct xs_swap_repor
     fflush(to);
 }
 
+/* One line of the pipe. Not by stdio: exit waits for the lock of a stream that is being read (glibc 2.39). */
+static int read_line(int from, char *line, size_t size)
+{
+    size_t n = 0;
+
+    while (n + 1 < size && read(from, line + n, 1) == 1 && line[n] != '\n')
+        n++;
+    line[n] = 0;
+    return n > 0;
+}
+
 static void *on_command(void *none)
 {
-    FILE *from = fopen(getenv("SWAPPER_PIPE"), "r+e"), *to = fopen(getenv("SWAPPER_OUT"), "ae"); /* r+: it never ends */
+    int from = open(getenv("SWAPPER_PIPE"), O_RDWR | O_CLOEXEC); /* O_RDWR: it never ends */
+    FILE *to = fopen(getenv("SWAPPER_OUT"), "ae");
     char line[128], what[16];
 
     (void)none;
-    while (from && to && fgets(line, sizeof(line), from)) {
+    while (from >= 0 && to && read_line(from, line, sizeof(line))) {
         move_fn fn;
         struct xs_swap_report r = {.why = "no libhalcuda here"};
         unsigned long limit_ms = 10000;
