@@ -132,8 +132,16 @@ static bool is_ready(struct xs_sched_queue *q, uint64_t now_ns)
 
     if (XS_UNLIKELY(q->process->ended))
         return false;
+    if (XS_UNLIKELY(q->process->absent)) /* what it has on the device has ended, told or not */
+        return q->sleepers || q->returned != q->entered;
     /* a thread that waits for a permit wants the device, even before it has entered a command */
     return (q->sleepers && closed) || (q->completed < q->entered && !seems_idle(q, now_ns));
+}
+
+/* Alone it needs none, since nothing suspends it; but one whose memory is out waits until its work is known. */
+static bool must_ring(const struct xs_sched_queue *q)
+{
+    return q->entity->view->n > 1 || q->process->absent;
 }
 
 bool xs_queue_settle(struct xs_sched_queue *q, uint64_t now_ns)
@@ -152,7 +160,7 @@ bool xs_queue_settle(struct xs_sched_queue *q, uint64_t now_ns)
         if (!was && moved && e->linger.until_ns) /* had work for a moment while its entity lingers */
             e->linger.until_ns = now_ns + XS_MAX(e->linger.us * XS_NS_PER_US, e->sched->config.linger_ns);
         xs_queue_set_state(q, false, now_ns);
-        if (q->armed != XS_ARMED_SUBMIT && e->view->n > 1) {
+        if (q->armed != XS_ARMED_SUBMIT && must_ring(q)) {
             xs_queue_arm(q, XS_ARMED_SUBMIT);
             moved |= xs_queue_read(q, now_ns);
             has_work = is_ready(q, now_ns);
@@ -168,8 +176,8 @@ bool xs_queue_settle(struct xs_sched_queue *q, uint64_t now_ns)
 
         xs_queue_arm(q, awaited ? XS_ARMED_IDLE : 0);
     }
-    if (!q->ready && q->entity->view->n <= 1)
-        xs_queue_arm(q, 0); /* alone: the scheduler needs no ring */
+    if (!q->ready && !must_ring(q))
+        xs_queue_arm(q, 0);
     return moved || was != q->ready || q->entity->view->dirty;
 }
 

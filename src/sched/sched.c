@@ -280,6 +280,7 @@ void xs_sched_process_say_absent(struct xs_sched_process *p, bool absent)
 void xs_sched_queue_follow_held(struct xs_sched *s, struct xs_sched_queue *q)
 {
     xs_queue_update_barred(q, s->now_ns);
+    xs_queue_settle(q, s->now_ns); /* a queue whose memory goes out is idle, until it rings */
 }
 
 void xs_sched_process_set_held(struct xs_sched *s, struct xs_sched_process *p, bool held)

@@ -122,7 +122,8 @@ void xs_sched_queue_status(struct xs_sched_queue *q, uint64_t now_ns, struct xs_
 
         ret->entered = XS_MAX(entered, q->entered);
         ret->completed = XS_MAX(XS_MIN(XS_MAX(completed, marked), ret->entered), q->completed);
-        ret->ready = ret->completed < ret->entered && !(q->inferred && q->inferred_entered == ret->entered);
+        if (!q->process->absent)
+            ret->ready = ret->completed < ret->entered && !(q->inferred && q->inferred_entered == ret->entered);
         /* relaxed: values by themselves */
         told = atomic_load_explicit(&q->client->est_completed_ns, memory_order_relaxed);
         entered_ns = atomic_load_explicit(&q->client->est_entered_ns, memory_order_relaxed);

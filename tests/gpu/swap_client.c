@@ -2,7 +2,7 @@
 /* A program whose memory swap.py moves: swap_client MIB. It fills so much device memory, in blocks as frameworks have
  * them, and answers each line on its standard input with a line of JSON:
  *   check      every word is as it was written
- *   step       writes other words, on the device, and counts
+ *   step       writes other words, on the device, and counts; then again some, for which it does not wait
  *   info       free and total bytes
  *   pinned     how fast plain copies of pinned host memory are, both ways
  *   calls      how long allocations, fills and copies take */
@@ -77,6 +77,13 @@ static void fill(void)
         for (size_t m = 0; m < g_blocks[b].bytes / MIB; m++)
             OK(cuMemsetD32Async(g_blocks[b].at + m * MIB, word_of(b, m), MIB / 4, g_stream));
     OK(cuStreamSynchronize(g_stream));
+}
+
+/* As a framework that prepares its next step. */
+static void leave_some(void)
+{
+    for (size_t m = 0; m < g_blocks[0].bytes / MIB; m++)
+        OK(cuMemsetD32Async(g_blocks[0].at + m * MIB, word_of(0, m), MIB / 4, g_stream));
 }
 
 static void check(void)
@@ -192,6 +199,7 @@ int main(int argc, char **argv)
             g_steps++;
             fill();
             printf("{\"steps\":%u}\n", g_steps);
+            leave_some();
         } else if (strcmp(line, "info\n") == 0) {
             info();
         } else if (strcmp(line, "pinned\n") == 0) {

@@ -400,6 +400,60 @@ static void quiet_queue_is_inferred_idle(void **state)
     world_done(s, w, 2);
 }
 
+/* Its memory went out, so its work has ended, though nobody told. It is idle, and rings with the next command: otherwise
+ * nobody would know that it needs its memory. */
+static void of_one_whose_memory_is_out_all_work_has_ended(void **state)
+{
+    struct xs_sched *s = world_sched("HPF");
+    struct proc w[2] = { world_join(s, 1, NULL, false), world_join(s, 2, NULL, false) };
+    struct xs_sched_queue_status st;
+    struct xs_sched_queue *q;
+    uint64_t t = MS;
+
+    (void)state;
+    world_queue(&w[0], 0, WORLD_DEVICE, 0, t);
+    q = world_queue(&w[1], 0, WORLD_DEVICE, 10, t);
+    world_step(s, w, 2, t);
+    world_submit(&w[1], 0, 4, MS);
+    world_step(s, w, 2, t += MS);
+    xs_sched_queue_status(q, t, &st);
+    assert_true(st.ready && st.permitted);
+    xs_sched_process_say_absent(w[1].p, true);
+    xs_sched_queue_follow_held(s, q);
+    world_step(s, w, 2, t += MS);
+    xs_sched_queue_status(q, t, &st);
+    assert_false(st.ready);
+    assert_false(st.permitted);
+    assert_int_equal(atomic_load(&w[1].server->cells[0].armed), XS_ARMED_SUBMIT);
+    atomic_fetch_add(&w[1].client->cells[0].waiters, 1);   /* a thread waits for the permit */
+    assert_true(world_submit(&w[1], 0, 0, MS));            /* and rings */
+    world_step(s, w, 2, t += MS);
+    xs_sched_queue_status(q, t, &st);
+    assert_true(st.ready && !st.permitted);
+    world_done(s, w, 2);
+}
+
+/* The same where it is alone: such a one rings for nobody else. */
+static void alone_without_memory_it_rings(void **state)
+{
+    struct xs_sched *s = world_sched("HPF");
+    struct proc w[1] = { world_join(s, 1, NULL, false) };
+    struct xs_sched_queue *q = world_queue(&w[0], 0, WORLD_DEVICE, 0, MS);
+
+    (void)state;
+    world_step(s, w, 1, MS);
+    assert_int_equal(atomic_load(&w[0].server->cells[0].armed), 0);
+    xs_sched_process_say_absent(w[0].p, true);
+    xs_sched_queue_follow_held(s, q);
+    world_step(s, w, 1, 2 * MS);
+    assert_int_equal(atomic_load(&w[0].server->cells[0].armed), XS_ARMED_SUBMIT);
+    xs_sched_process_say_absent(w[0].p, false);
+    xs_sched_queue_follow_held(s, q);
+    world_step(s, w, 1, 3 * MS);
+    assert_int_equal(atomic_load(&w[0].server->cells[0].armed), 0);
+    world_done(s, w, 1);
+}
+
 static unsigned g_marks_wanted;
 
 static void mark_wanted(void *ctx, struct xs_sched_queue *q)
@@ -621,6 +675,8 @@ int main(void)
         cmocka_unit_test(hostile_words),
         cmocka_unit_test(nothing_is_missed_between_look_and_arm),
         cmocka_unit_test(quiet_queue_is_inferred_idle),
+        cmocka_unit_test(of_one_whose_memory_is_out_all_work_has_ended),
+        cmocka_unit_test(alone_without_memory_it_rings),
         cmocka_unit_test(a_mark_on_its_way_is_waited_for),
         cmocka_unit_test(sharing_in_peace_costs_nothing),
         cmocka_unit_test(nothing_stays_closed_for_nothing),
