@@ -15,13 +15,16 @@ static bool comes_before(const struct xs_swap_program *a, const struct xs_swap_p
 /* How long until `v` may make room for `p`, at the earliest: it may end its work now; 0: at once. UINT64_MAX: it does not. */
 static uint64_t until_it_may_go(const struct xs_swap_program *v, const struct xs_swap_program *p)
 {
-    uint64_t idle_ns, stay_ns = XS_MAX(XS_SWAP_STAY_NS, XS_SWAP_STAY_MOVES * (v->move_ns + p->move_ns));
+    uint64_t idle_ns, patience_ns, stay_ns = XS_MAX(XS_SWAP_STAY_NS, XS_SWAP_STAY_MOVES * (v->move_ns + p->move_ns));
 
     if (v == p || v->out || v->moving || v->wants || !v->bytes)
         return UINT64_MAX;
     if (v->priority < p->priority)
         return 0;
-    idle_ns = v->works ? XS_MAX(v->patience_ns, 1ull) : v->patience_ns - XS_MIN(v->patience_ns, v->idle_ns);
+    patience_ns = v->patience_ns;
+    if (v->priority == p->priority) /* it would lose no more than `p` does, which waits */
+        patience_ns = XS_MIN(patience_ns, XS_MAX(XS_SWAP_IDLE_NS, XS_SWAP_IDLE_MOVES * v->move_ns));
+    idle_ns = v->works ? XS_MAX(patience_ns, 1ull) : patience_ns - XS_MIN(patience_ns, v->idle_ns);
     if (v->priority > p->priority)
         return idle_ns;
     return XS_MIN(idle_ns, stay_ns - XS_MIN(stay_ns, v->stayed_ns));
@@ -106,8 +109,11 @@ uint64_t xs_swap_plan(struct xs_swap_program *p, size_t n)
             need->step = need->wants ? XS_SWAP_STEP_RETRY : XS_SWAP_STEP_IN;
             return next_ns;
         }
-        if (make_room(p, n, need, &ns))
+        if (make_room(p, n, need, &ns)) {
+            if (!need->wants)
+                need->step = XS_SWAP_STEP_FOLLOW;
             return next_ns;
+        }
         if (need->wants && (ns == UINT64_MAX || need->waits_ns + ns > XS_SWAP_WANT_NS))
             need->step = XS_SWAP_STEP_REFUSE;
         else

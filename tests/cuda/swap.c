@@ -95,6 +95,12 @@ static int in(void)
     return xsched_priv_cuda_swap_in(SOON, &g_report);
 }
 
+/* In, while others leave the device. */
+static int follow(uint64_t limit_ns)
+{
+    return xsched_priv_cuda_swap_follow(limit_ns, &g_report);
+}
+
 /* Words that depend on the place and on a seed. */
 static void write_bytes(CUdeviceptr at, size_t bytes, uint64_t seed)
 {
@@ -431,6 +437,55 @@ static void in_the_way(void)
     TRUE(in() == 0 && has_bytes(p, 100 * MIB, 7));
 }
 
+#define RANGES 40u
+#define TAKEN  8u
+
+static CUdeviceptr g_taken[TAKEN];
+
+/* Another program, which leaves the device piece by piece, but keeps some. */
+static void *leave(void *keeps)
+{
+    TRUE(own_cuCtxSetCurrent(g_ctx) == 0);
+    for (unsigned i = 0; i < TAKEN - (unsigned)(uintptr_t)keeps; i++) {
+        usleep(10000);
+        TRUE(own_cuMemFree_v2(g_taken[i]) == 0);
+    }
+    return NULL;
+}
+
+static void as_room_comes(void)
+{
+    CUdeviceptr p[RANGES], rest;
+    size_t left, total;
+    pthread_t t;
+
+    for (unsigned i = 0; i < RANGES; i++) {
+        TRUE(cuMemAlloc_v2(&p[i], 4 * MIB) == 0);
+        write_bytes(p[i], 4 * MIB, i);
+    }
+    for (uintptr_t keeps = 0; keeps <= 2; keeps += 2) {
+        TRUE(out() == 0 && own_cuMemGetInfo_v2(&left, &total) == 0);
+        TRUE(own_cuMemAlloc_v2(&rest, left - 170 * MIB) == 0); /* 160 are needed */
+        for (unsigned i = 0; i < TAKEN; i++)
+            TRUE(own_cuMemAlloc_v2(&g_taken[i], 20 * MIB) == 0);
+        TRUE(in() == -ENOMEM && g_report.lacks == 152 * MIB && handles() == 0);
+        TRUE(pthread_create(&t, NULL, leave, (void *)keeps) == 0);
+        if (keeps == 0) {
+            TRUE(follow(SOON) == 0);
+            TRUE(g_report.room_ns > 30 * XS_NS_PER_MS && g_report.bytes == 160 * MIB && handles() == RANGES);
+        } else { /* the rest does not come: nothing has changed */
+            TRUE(follow(100 * XS_NS_PER_MS) == -ENOMEM && handles() == 0);
+            TRUE(g_report.lacks >= 30 * MIB && g_report.lacks <= 40 * MIB);
+        }
+        pthread_join(t, NULL);
+        for (unsigned i = TAKEN - (unsigned)keeps; i < TAKEN; i++)
+            TRUE(own_cuMemFree_v2(g_taken[i]) == 0);
+        TRUE(own_cuMemFree_v2(rest) == 0 && (keeps == 0 || in() == 0));
+        for (unsigned i = 0; i < RANGES; i++)
+            TRUE(has_bytes(p[i], 4 * MIB, i));
+    }
+}
+
 /* Work behind a closed gate never ends by itself: the gate opens, and nothing is behind it while memory is out. */
 static void gates(void)
 {
@@ -470,9 +525,12 @@ static void gates(void)
 
 /* ---- each call fails once ---- */
 
+enum fault_at { AT_OUT, AT_IN, AT_FOLLOW, FAULT_PLACES };
+
 /* Out and in again, where the nth call of ours fails in one of them. @return how many there were in that one */
-static uint64_t round_with_fault(unsigned nth, int error, bool at_out)
+static uint64_t round_with_fault(unsigned nth, int error, enum fault_at at)
 {
+    bool at_out = at == AT_OUT;
     uint64_t calls = 0;
     int r = 0;
 
@@ -486,7 +544,7 @@ static uint64_t round_with_fault(unsigned nth, int error, bool at_out)
         return calls;
     if (!at_out)
         calls = fake_fail("", nth, error);
-    r = in();
+    r = at == AT_FOLLOW ? follow(SOON) : in();
     if (!at_out)
         calls = fake_fail("", 0, 0) - calls;
     TRUE(r == 0 || r == -EIO || r == -ENOMEM);
@@ -508,11 +566,11 @@ static void faults(void)
         write_bytes(p[i], k_bytes[i], i);
     }
     /* every call of ours, one after another, until a move has not so many */
-    for (unsigned at_out = 0; at_out < 2; at_out++)
+    for (unsigned at = 0; at < FAULT_PLACES; at++)
         for (unsigned nth = 1, more = 1; more; nth++) {
             more = 0;
             for (unsigned e = 0; e < XS_ARRAY_LEN(errors); e++, tried++) {
-                uint64_t calls = round_with_fault(nth, errors[e], at_out);
+                uint64_t calls = round_with_fault(nth, errors[e], (enum fault_at)at);
 
                 more |= calls >= nth;
                 for (unsigned i = 0; i < 3; i++)
@@ -617,7 +675,7 @@ static const struct {
     const char *name;
     void (*run)(void);
 } k_cases[] = {{"served", served}, {"back", back_and_forth}, {"out", while_out}, {"context", other_context},
-               {"estimate", estimates}, {"way", in_the_way}, {"gates", gates}, {"faults", faults}, {"threads", threads},
+               {"estimate", estimates}, {"way", in_the_way}, {"room", as_room_comes}, {"gates", gates}, {"faults", faults}, {"threads", threads},
                {"unseen", unseen}, {"off", off}};
 
 int main(int argc, char **argv)

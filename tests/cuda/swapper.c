@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Preloaded beside the shim: moves the program's device memory out and in at moments that nobody knows, for
  * tests/sequences and tests/gpu. SWAPPER_US: the longest pause between two moves; SWAPPER_PIPE: instead, a pipe to read
- * commands from, one a line, "out [LIMIT_MS]" or "in [LIMIT_MS]", each answered by a line of JSON in SWAPPER_OUT.
- * Without either it does nothing. */
+ * commands from, one a line, "out [LIMIT_MS]", "in [LIMIT_MS]" or "follow [LIMIT_MS]". Each is answered by a line of
+ * JSON in SWAPPER_OUT. Without either it does nothing. */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -88,7 +88,7 @@ static void *on_command(void *none)
 {
     int from = open(getenv("SWAPPER_PIPE"), O_RDWR | O_CLOEXEC); /* O_RDWR: it never ends */
     FILE *to = fopen(getenv("SWAPPER_OUT"), "ae");
-    char line[128], what[16];
+    char line[128], what[16], name[48];
 
     (void)none;
     while (from >= 0 && to && read_line(from, line, sizeof(line))) {
@@ -99,7 +99,8 @@ static void *on_command(void *none)
 
         if (sscanf(line, "%15s %lu", what, &limit_ms) < 1)
             continue;
-        fn = find(strcmp(what, "out") == 0 ? "xsched_priv_cuda_swap_out" : "xsched_priv_cuda_swap_in");
+        snprintf(name, sizeof(name), "xsched_priv_cuda_swap_%s", what);
+        fn = find(name);
         if (fn)
             code = fn(limit_ms * XS_NS_PER_MS, &r);
         say(to, what, code, &r);

@@ -69,7 +69,7 @@ static void less_important_ones_go_at_once(void **state)
     p[0].stayed_ns = 0;
     xs_swap_plan(p, 2);
     assert_int_equal(p[0].step, XS_SWAP_STEP_OUT);
-    assert_int_equal(p[1].step, XS_SWAP_STEP_NONE);
+    assert_int_equal(p[1].step, XS_SWAP_STEP_FOLLOW); /* as the room comes */
 }
 
 static void more_important_ones_go_once_they_are_idle(void **state)
@@ -98,6 +98,24 @@ static void equals_take_turns(void **state)
     p[0].stayed_ns = 20 * S;
     xs_swap_plan(p, 2);
     assert_int_equal(p[0].step, XS_SWAP_STEP_OUT);
+}
+
+/* Four models take requests by turns: each has learnt patience, since its stays outside are short. */
+static void an_idle_equal_does_not_keep_others_waiting(void **state)
+{
+    struct xs_swap_program p[] = {idle(1, 100 * MS), out(1)};
+
+    (void)state;
+    p[0].patience_ns = 60 * S;
+    p[0].move_ns = 400 * MS;
+    p[0].stayed_ns = 1 * S;
+    assert_int_equal(xs_swap_plan(p, 2), 700 * MS);
+    assert_int_equal(p[0].step, XS_SWAP_STEP_NONE);
+    p[0].idle_ns = 800 * MS;
+    xs_swap_plan(p, 2);
+    assert_int_equal(p[0].step, XS_SWAP_STEP_OUT);
+    p[0].priority = 2;            /* a more important one keeps its patience */
+    assert_int_equal(xs_swap_plan(p, 2), 60 * S - 800 * MS);
 }
 
 static void no_more_go_than_needed(void **state)
@@ -185,7 +203,7 @@ static void hands_and_moves_come_first(void **state)
  * makes room for somebody. */
 static void rules_hold(void **state)
 {
-    unsigned steps[5] = {0};
+    unsigned steps[XS_SWAP_STEP_REFUSE + 1] = {0};
 
     (void)state;
     srandom(7);
@@ -194,6 +212,7 @@ static void rules_hold(void **state)
         size_t n = 1 + (size_t)random() % 6;
         const struct xs_swap_program *need = NULL;
         uint64_t ns, gone = 0;
+        unsigned follow = 0;
 
         for (size_t i = 0; i < n; i++) {
             p[i] = random() % 2 ? in((int32_t)(random() % 3)) : out((int32_t)(random() % 3));
@@ -209,10 +228,11 @@ static void rules_hold(void **state)
         assert_true(ns > 0);
         for (size_t i = 0; i < n; i++) {
             steps[p[i].step]++;
+            follow += p[i].step == XS_SWAP_STEP_FOLLOW;
             if (p[i].step == XS_SWAP_STEP_OUT) {
                 assert_false(p[i].out || p[i].moving || p[i].wants);
                 gone += p[i].bytes;
-            } else if (p[i].step == XS_SWAP_STEP_IN) {
+            } else if (p[i].step == XS_SWAP_STEP_IN || p[i].step == XS_SWAP_STEP_FOLLOW) {
                 assert_true(p[i].out && p[i].works && !p[i].by_hand);
             } else if (p[i].step != XS_SWAP_STEP_NONE) {
                 assert_true(p[i].wants != 0);
@@ -220,7 +240,7 @@ static void rules_hold(void **state)
         }
         for (size_t i = 0; gone && i < n; i++) {
             bool needs = !p[i].by_hand && (p[i].wants || (p[i].out && p[i].works)) &&
-                         p[i].step == XS_SWAP_STEP_NONE && p[i].lacks;
+                         p[i].step == (p[i].out ? XS_SWAP_STEP_FOLLOW : XS_SWAP_STEP_NONE) && p[i].lacks;
             bool served = needs && gone >= p[i].lacks;
 
             for (size_t k = 0; served && k < n; k++)
@@ -229,8 +249,9 @@ static void rules_hold(void **state)
             need = served ? &p[i] : need;
         }
         assert_true(!gone || need);
+        assert_true(follow <= (gone > 0)); /* one follows those that go */
     }
-    for (unsigned i = 0; i < 5; i++)
+    for (unsigned i = 0; i <= XS_SWAP_STEP_REFUSE; i++)
         assert_true(steps[i] > 1000);
 }
 
@@ -242,6 +263,7 @@ int main(void)
         cmocka_unit_test(less_important_ones_go_at_once),
         cmocka_unit_test(more_important_ones_go_once_they_are_idle),
         cmocka_unit_test(equals_take_turns),
+        cmocka_unit_test(an_idle_equal_does_not_keep_others_waiting),
         cmocka_unit_test(no_more_go_than_needed),
         cmocka_unit_test(nobody_goes_in_vain),
         cmocka_unit_test(one_that_never_fits_stops_nobody),

@@ -14,10 +14,12 @@
 #define QUEUES        256u        /* of a program at which it looks, for commands */
 #define LOOK_NS       (100 * XS_NS_PER_MS)  /* while a program lacks memory: do others work? */
 #define RETRY_NS      XS_NS_PER_S           /* memory of programs that nobody moves may be free by now */
-#define PATIENCE_NS   (500 * XS_NS_PER_MS)
+#define PATIENCE_NS   XS_SWAP_IDLE_NS
+#define PATIENCE_MOVES 4u         /* at first */
 #define PATIENCE_MOST (60 * XS_NS_PER_S)
 #define IDLE_LIMIT_MS 50u         /* an idle program's commands end at once, or it is not idle */
 #define LIMIT_MS      2000u
+#define FOLLOW_MS     500u        /* memory is there so long after the others' commands have ended, at the latest */
 #define MOST_BYTES    (1ull << 48) /* a program may say anything; sums stay right */
 #define ANSWER_NS     (120 * XS_NS_PER_S)   /* no answer for so long: it is not moving any more */
 
@@ -72,9 +74,13 @@ static void look_at_work(const struct xs_server *s, struct xs_client *c)
     c->swap.returned = returned;
 }
 
-static bool ask(struct xs_server *s, struct xs_client *c, bool out, uint32_t limit_ms)
+enum way { OUT, IN, IN_AS_ROOM_COMES };
+
+static bool ask(struct xs_server *s, struct xs_client *c, enum way way, uint32_t limit_ms)
 {
-    union xs_msg m = {.memory_move = {.number = c->swap.number + 1, .out = out, .limit_ms = limit_ms}};
+    bool out = way == OUT;
+    union xs_msg m = {.memory_move = {.number = c->swap.number + 1, .out = out, .limit_ms = limit_ms,
+                                      .room_comes = way == IN_AS_ROOM_COMES}};
 
     if (xs_socket_send(c->fd, &m, XS_MSG_memory_move, ++c->serial, NULL, 0) != 0)
         return false;             /* it reads nothing: later */
@@ -139,6 +145,8 @@ static void moved(struct xs_server *s, struct xs_client *c, const struct xs_msg_
         c->swap.lacks_ns = s->now_ns;
         return;
     }
+    if (!c->swap.move_ns)         /* until it is known how long it stays out */
+        c->swap.patience_ns = XS_MAX(c->swap.patience_ns, PATIENCE_MOVES * (uint64_t)m->took_us * XS_NS_PER_US);
     c->swap.move_ns = (uint64_t)m->took_us * XS_NS_PER_US;
     c->swap.lacks = 0;
     if (m->bytes || m->took_us) {
@@ -207,7 +215,7 @@ const char *xs_swaps_by_hand(struct xs_server *s, struct xs_client *c, bool out)
         return "its memory cannot move: it was not started with `xsched run --swap`, or has no CUDA context yet";
     if (c->swap.moving)
         return "its memory is moving already";
-    if (!ask(s, c, out, LIMIT_MS))
+    if (!ask(s, c, out ? OUT : IN, LIMIT_MS))
         return "it does not read its messages";
     c->swap.by_hand = out;
     c->record.swap_why[0] = 0;
@@ -257,7 +265,7 @@ static struct xs_swap_program facts(const struct xs_server *s, const struct xs_c
         .stayed_ns = s->now_ns - w->since_ns,
         .waits_ns = s->now_ns - waits_since_ns,
         .move_ns = w->move_ns,
-        .patience_ns = XS_MAX(w->patience_ns, 4 * w->move_ns),
+        .patience_ns = w->patience_ns,
         .wants = wants(c) ? w->want.bytes : 0,
         .lacks = w->lacks,
     };
@@ -267,11 +275,14 @@ static void carry_out(struct xs_server *s, struct xs_client *c, const struct xs_
 {
     switch (p->step) {
     case XS_SWAP_STEP_OUT:
-        if (ask(s, c, true, p->works ? LIMIT_MS : IDLE_LIMIT_MS))
+        if (ask(s, c, OUT, p->works ? LIMIT_MS : IDLE_LIMIT_MS))
             c->swap.by_plan = true;
         break;
     case XS_SWAP_STEP_IN:
-        ask(s, c, false, LIMIT_MS);
+        ask(s, c, IN, LIMIT_MS);
+        break;
+    case XS_SWAP_STEP_FOLLOW:
+        ask(s, c, IN_AS_ROOM_COMES, LIMIT_MS + FOLLOW_MS);
         break;
     case XS_SWAP_STEP_RETRY:
     case XS_SWAP_STEP_REFUSE:

@@ -3,11 +3,11 @@
  *
  * Out: calls that touch memory wait (pause.c), the gates of level 2 open, since a closed one never drains, and the
  * contexts' work ends. Then each block is copied, and unmapped when its copy has ended: at any moment a block is in with
- * its bytes, or out with its bytes. In: all memory is created before anything is mapped, so that a device without room
- * leaves the program out and whole; the program goes on when all copies have ended.
+ * its bytes, or out with its bytes. In: come_in.c.
  *
  * A detached thread of ours does it, with no lock, in relaxed capture mode. It may stay in the driver for as long as a
  * command of the program runs; whoever asked for the move gives up before that, and the program goes on. */
+#include "hal/cuda/swap/copy.h"
 #include "hal/cuda/swap/pause.h"
 #include "hal/cuda/swap/serve.h"
 #include "hal/cuda/swap/store.h"
@@ -30,19 +30,19 @@
 
 enum phase { IDLE, BEGINS, WAITS_FOR_CALLS, WAITS_FOR_WORK, MOVES, DONE, GIVEN_UP };
 
+enum way { OUT, IN, IN_AS_ROOM_COMES };
+
 /* One move. Writer of all but `phase`: the mover, until DONE; then whoever asked. */
 static struct {
     _Atomic uint32_t phase;       /* IDLE to BEGINS and WAITS_FOR_WORK to GIVEN_UP: who asks; else the mover */
-    bool out;
-    uint64_t until_ns, begin_ns;
+    enum way way;
+    uint64_t until_ns, begin_ns, room_ns;
     struct xs_swap_report report;
 } g_move;
 
-static int failed(int error, const char *why)
+static void failed(int error, const char *why)
 {
-    g_move.report.error = error;
-    g_move.report.why = why;
-    return error;
+    xs_swap_failed(&g_move.report, error, why);
 }
 
 static bool is_moving_out(const struct xs_swap_range *r)
@@ -61,170 +61,6 @@ static size_t bytes_to_move(struct xs_swap *s)
         bytes += is_moving_out(r) ? r->bytes : 0;
     xs_lock_release(s->lock);
     return bytes;
-}
-
-/* ---- the copies of one context ---- */
-
-struct way {
-    struct xs_swap *s;
-    CUcontext ctx;
-    CUstream stream;
-    struct xs_cuda_entered entered;
-};
-
-static CUresult way_open(struct way *w, struct xs_swap *s, CUcontext ctx)
-{
-    CUresult err = XS_CU_NOT_FOUND;
-
-    *w = (struct way){.s = s, .ctx = ctx};
-    if (!xs_cuda_enter(ctx, &w->entered))
-        return err;
-    err = s->api->cuStreamCreateWithPriority(&w->stream, XS_CU_STREAM_NON_BLOCKING, 0);
-    if (err != XS_CU_SUCCESS)
-        xs_cuda_leave(&w->entered);
-    return err;
-}
-
-static void way_close(struct way *w)
-{
-    w->s->api->cuStreamDestroy_v2(w->stream);
-    xs_cuda_leave(&w->entered);
-}
-
-/* Puts the copy of one block into the stream. */
-static CUresult copy(struct way *w, const struct xs_swap_range *r, unsigned block, bool out)
-{
-    const struct xs_cuda_api *api = w->s->api;
-    size_t bytes = xs_swap_block_bytes(r, block), from = block * XS_SWAP_BLOCK, some;
-    CUresult err = XS_CU_SUCCESS;
-
-    for (size_t at = 0; at < bytes && err == XS_CU_SUCCESS; at += some) {
-        char *host = xs_swap_store_at(api, w->ctx, r->store_at + from + at, &some);
-
-        some = XS_MIN(some, bytes - at);
-        err = out ? api->cuMemcpyDtoHAsync_v2(host, r->at + from + at, some, w->stream)
-                  : api->cuMemcpyHtoDAsync_v2(r->at + from + at, host, some, w->stream);
-    }
-    return err;
-}
-
-/* ---- in ---- */
-
-/* A block that is out. */
-struct missing {
-    struct xs_swap_range *r;
-    unsigned block;
-    uint64_t handle;
-};
-
-static size_t collect(struct xs_swap *s, struct missing *to)
-{
-    struct xs_swap_range *r;
-    unsigned from = 0;
-    size_t n = 0;
-
-    while ((r = xs_swap_table_next(&s->table, BIT(OUT), &from)) != NULL)
-        for (unsigned i = 0; i < xs_swap_blocks(r->bytes); i++)
-            if (!r->handles[i]) {
-                if (to)
-                    to[n] = (struct missing){r, i, 0};
-                n++;
-            }
-    return n;
-}
-
-static CUresult map_missing(struct xs_swap *s, struct missing *m, size_t n)
-{
-    CUresult err = XS_CU_SUCCESS;
-    struct xs_swap_range *r;
-    unsigned from = 0;
-    size_t mapped = 0;
-
-    while (mapped < n && err == XS_CU_SUCCESS) {
-        err = xs_swap_map(s, m[mapped].r, m[mapped].block, m[mapped].handle);
-        mapped += err == XS_CU_SUCCESS;
-    }
-    while (err == XS_CU_SUCCESS && (r = xs_swap_table_next(&s->table, BIT(OUT), &from)) != NULL)
-        err = xs_swap_give_access(s, r);
-    while (err != XS_CU_SUCCESS && mapped-- > 0)
-        xs_swap_unmap(s, m[mapped].r, m[mapped].block);
-    return err;
-}
-
-/* Blocks of one context follow one another in the list as long as ranges of one do. */
-static CUresult copy_missing(struct xs_swap *s, struct missing *m, size_t n)
-{
-    CUresult err = XS_CU_SUCCESS, end;
-    struct way w;
-
-    for (size_t i = 0; i < n && err == XS_CU_SUCCESS;) {
-        CUcontext ctx = m[i].r->owner;
-
-        err = way_open(&w, s, ctx);
-        if (err != XS_CU_SUCCESS)
-            break;
-        for (; i < n && m[i].r->owner == ctx && err == XS_CU_SUCCESS; i++) {
-            err = copy(&w, m[i].r, m[i].block, false);
-            g_move.report.bytes += xs_swap_block_bytes(m[i].r, m[i].block);
-        }
-        end = s->api->cuStreamSynchronize(w.stream);
-        err = err == XS_CU_SUCCESS ? end : err;
-        way_close(&w);
-    }
-    return err;
-}
-
-static void all_are_in(struct xs_swap *s, const struct missing *m, size_t n)
-{
-    struct xs_swap_range *r;
-    unsigned from = 0;
-
-    for (size_t i = 0; i < n; i++)
-        m[i].r->handles[m[i].block] = m[i].handle;
-    xs_lock_acquire(s->lock);
-    while ((r = xs_swap_table_next(&s->table, BIT(OUT), &from)) != NULL)
-        r->state = XS_SWAP_USED;
-    xs_lock_release(s->lock);
-}
-
-/* Nothing changes if it fails. @return 0 or -errno */
-static int bring_in(struct xs_swap *s)
-{
-    size_t n = collect(s, NULL), made = 0;
-    struct missing *m = calloc(n ? n : 1, sizeof(*m));
-    uint64_t begin_ns = xs_now_ns(), mapped_ns;
-    CUresult err = XS_CU_SUCCESS;
-    int r = 0;
-
-    if (!m)
-        return failed(-ENOMEM, "no host memory for a list");
-    collect(s, m);
-    while (made < n && err == XS_CU_SUCCESS) {
-        err = xs_swap_create(s, m[made].r->dev, xs_swap_block_bytes(m[made].r, m[made].block), &m[made].handle);
-        made += err == XS_CU_SUCCESS;
-    }
-    if (err != XS_CU_SUCCESS)
-        r = failed(err == XS_CU_OUT_OF_MEMORY ? -ENOMEM : -EIO, "the device has not enough memory");
-    for (size_t i = made; r == -ENOMEM && i < n; i++)
-        g_move.report.lacks += xs_swap_block_bytes(m[i].r, m[i].block);
-    if (!r && (err = map_missing(s, m, n)) != XS_CU_SUCCESS)
-        r = failed(-EIO, "the driver maps no memory");
-    mapped_ns = xs_now_ns();
-    g_move.report.map_ns += mapped_ns - begin_ns;
-    if (!r && (err = copy_missing(s, m, n)) != XS_CU_SUCCESS) {
-        r = failed(-EIO, "the driver copies nothing to the device");
-        for (size_t i = 0; i < n; i++)
-            xs_swap_unmap(s, m[i].r, m[i].block);
-    }
-    g_move.report.copy_ns += xs_now_ns() - mapped_ns;
-    if (r)
-        while (made > 0)
-            xs_swap_release(s, m[--made].handle);
-    else
-        all_are_in(s, m, n);
-    g_move.report.blocks += r ? 0 : n;
-    free(m);
-    return r;
 }
 
 /* ---- out ---- */
@@ -253,7 +89,7 @@ static CUresult let_go(struct xs_swap *s, struct leaving *l)
     return err;
 }
 
-static CUresult take_ranges_out(struct way *w, struct leaving *l)
+static CUresult take_ranges_out(struct xs_swap_way *w, struct leaving *l)
 {
     struct xs_swap *s = w->s;
     CUresult err = XS_CU_SUCCESS, end = XS_CU_SUCCESS;
@@ -267,7 +103,7 @@ static CUresult take_ranges_out(struct way *w, struct leaving *l)
             if (at->r)
                 err = let_go(s, at);
             if (err == XS_CU_SUCCESS)
-                err = copy(w, r, i, true);
+                err = xs_swap_copy(w, r, i, true);
             if (err == XS_CU_SUCCESS)
                 err = s->api->cuEventRecord(at->event, w->stream);
             if (err != XS_CU_SUCCESS)
@@ -290,11 +126,11 @@ static CUresult take_context_out(struct xs_swap *s, CUcontext ctx)
 {
     struct leaving l[EVENTS];
     CUresult err;
-    struct way w;
+    struct xs_swap_way w;
     unsigned made = 0;
 
     memset(l, 0, sizeof(l));
-    err = way_open(&w, s, ctx);
+    err = xs_swap_way_open(&w, s, ctx);
     if (err != XS_CU_SUCCESS)
         return err;
     while (made < EVENTS && err == XS_CU_SUCCESS) {
@@ -305,7 +141,7 @@ static CUresult take_context_out(struct xs_swap *s, CUcontext ctx)
         err = take_ranges_out(&w, l);
     while (made > 0)
         s->api->cuEventDestroy_v2(l[--made].event);
-    way_close(&w);
+    xs_swap_way_close(&w);
     return err;
 }
 
@@ -464,7 +300,7 @@ static void move_out(struct xs_swap *s)
     g_move.report.pause_ns = moves_ns - prepared_ns;
     begin_out(s);
     if (take_all_out(s) != XS_CU_SUCCESS) {
-        bool back = bring_in(s) == 0;
+        bool back = xs_swap_come_in(s, 0, &g_move.report) == 0;
 
         failed(-EIO, back ? "the driver copies nothing from the device" : "the driver copies nothing; the program waits");
         xs_swap_pause_set(back ? XS_SWAP_ALL_IN : XS_SWAP_TOUCHES_WAIT);
@@ -489,7 +325,7 @@ static void move_in(struct xs_swap *s)
     }
     atomic_store(&g_move.phase, MOVES);
     g_move.report.pause_ns = xs_now_ns() - begin_ns;
-    all = bring_in(s) == 0;
+    all = xs_swap_come_in(s, g_move.way == IN ? 0 : g_move.room_ns, &g_move.report) == 0;
     if (all)
         xsched_priv_work_begins();
     xs_swap_pause_set(all ? XS_SWAP_ALL_IN : XS_SWAP_TOUCHES_WAIT);
@@ -500,7 +336,7 @@ static void *mover_main(void *none)
     struct xs_swap *s = xs_swap_get();
 
     (void)none;
-    if (g_move.out)
+    if (g_move.way == OUT)
         move_out(s);
     else
         move_in(s);
@@ -508,7 +344,7 @@ static void *mover_main(void *none)
         uint64_t n = atomic_load_explicit(&s->others[i], memory_order_relaxed);
 
         g_move.report.others[i] = n;
-        if (n && g_move.out)
+        if (n && g_move.way == OUT)
             XS_DEBG("swap: stays on the device: %s (%llu so far)", xs_swap_other_text(i), (unsigned long long)n);
     }
     g_move.report.total_ns = xs_now_ns() - g_move.begin_ns;
@@ -552,10 +388,10 @@ static int wait_for_mover(struct xs_swap_report *ret)
     return ret->error;
 }
 
-static int move(bool out, uint64_t limit_ns, struct xs_swap_report *ret)
+static int move(enum way way, uint64_t limit_ns, struct xs_swap_report *ret)
 {
     uint32_t idle = IDLE;
-    bool is_out;
+    bool out = way == OUT, is_out;
     int r;
 
     if (!xs_swap_is_on())
@@ -569,7 +405,8 @@ static int move(bool out, uint64_t limit_ns, struct xs_swap_report *ret)
         atomic_store(&g_move.phase, IDLE);
         return answer(ret, -EALREADY, out ? "its memory is out" : "its memory is in");
     }
-    g_move.out = out;
+    g_move.way = way;
+    g_move.room_ns = limit_ns;
     g_move.begin_ns = xs_now_ns();
     g_move.until_ns = g_move.begin_ns + XS_MIN(limit_ns, UINT64_MAX - g_move.begin_ns);
     answer(&g_move.report, 0, "");
@@ -589,10 +426,15 @@ static int move(bool out, uint64_t limit_ns, struct xs_swap_report *ret)
 
 XS_EXPORT int xsched_priv_cuda_swap_out(uint64_t limit_ns, struct xs_swap_report *ret)
 {
-    return move(true, limit_ns, ret);
+    return move(OUT, limit_ns, ret);
 }
 
 XS_EXPORT int xsched_priv_cuda_swap_in(uint64_t limit_ns, struct xs_swap_report *ret)
 {
-    return move(false, limit_ns, ret);
+    return move(IN, limit_ns, ret);
+}
+
+XS_EXPORT int xsched_priv_cuda_swap_follow(uint64_t limit_ns, struct xs_swap_report *ret)
+{
+    return move(IN_AS_ROOM_COMES, limit_ns, ret);
 }

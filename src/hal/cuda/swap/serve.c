@@ -121,15 +121,15 @@ CUresult xs_swap_unmap(struct xs_swap *s, const struct xs_swap_range *r, unsigne
     return s->api->cuMemUnmap(r->at + block * XS_SWAP_BLOCK, xs_swap_block_bytes(r, block));
 }
 
-CUresult xs_swap_give_access(struct xs_swap *s, const struct xs_swap_range *r)
+CUresult xs_swap_give_access(struct xs_swap *s, const struct xs_swap_range *r, unsigned first, unsigned blocks)
 {
+    size_t from = first * XS_SWAP_BLOCK, to = XS_MIN(r->bytes, (first + blocks) * XS_SWAP_BLOCK), n = 0;
     struct xs_cu_mem_access access[XS_SWAP_DEVICES];
-    size_t n = 0;
 
     for (int dev = 0; dev < XS_SWAP_DEVICES; dev++)
         if (dev == r->dev || (r->dev < XS_SWAP_DEVICES && s->users[r->dev] & 1u << dev))
             access[n++] = (struct xs_cu_mem_access){{WHERE_DEVICE, dev}, READ_WRITE};
-    return s->api->cuMemSetAccess(r->at, r->bytes, access, n);
+    return s->api->cuMemSetAccess(r->at + from, to - from, access, n);
 }
 
 bool xs_swap_drop(struct xs_swap *s, struct xs_swap_range *r)
@@ -338,7 +338,7 @@ static CUresult map_all(struct xs_swap *s, struct xs_swap_range *r)
         mapped += err == XS_CU_SUCCESS;
     }
     if (err == XS_CU_SUCCESS)
-        err = xs_swap_give_access(s, r);
+        err = xs_swap_give_access(s, r, 0, xs_swap_blocks(r->bytes));
     if (err == XS_CU_SUCCESS)
         return err;
     while (mapped > 0)
@@ -542,7 +542,7 @@ XS_EXPORT void xsched_priv_cuda_swap_peer(CUdevice memory, CUdevice user)
             continue;
         r->state = XS_SWAP_BUSY;
         xs_lock_release(s->lock);
-        xs_swap_give_access(s, r);
+        xs_swap_give_access(s, r, 0, xs_swap_blocks(r->bytes));
         xs_lock_acquire(s->lock);
         r->state = state;
     }

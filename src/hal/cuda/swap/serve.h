@@ -41,8 +41,8 @@ void xs_swap_release(struct xs_swap *s, uint64_t handle);
 /** One block of a range; without access. */
 CUresult xs_swap_map(struct xs_swap *s, const struct xs_swap_range *r, unsigned block, uint64_t handle);
 CUresult xs_swap_unmap(struct xs_swap *s, const struct xs_swap_range *r, unsigned block);
-/** To a range whose blocks are all mapped. */
-CUresult xs_swap_give_access(struct xs_swap *s, const struct xs_swap_range *r);
+/** To n blocks of a range from the first one on, which are all mapped. */
+CUresult xs_swap_give_access(struct xs_swap *s, const struct xs_swap_range *r, unsigned first, unsigned n);
 /** Unmaps and releases all that it has. A block that the driver refuses to unmap keeps its memory, and so does the range.
  *  @return whether the range has no memory any more */
 bool xs_swap_drop(struct xs_swap *s, struct xs_swap_range *r);

@@ -28,10 +28,11 @@
 #define AGAIN_NS      (100 * XS_NS_PER_MS)
 
 /* xserver's wish in one word: its number, and what it wants. */
-#define WISH(number, limit_ms, out) ((uint64_t)(number) << 32 | (uint64_t)(limit_ms) << 1 | (out))
-#define WISH_NUMBER(w)              ((uint32_t)((w) >> 32))
-#define WISH_LIMIT_NS(w)            (((w) >> 1 & 0x7fffffffu) * XS_NS_PER_MS)
-#define WISH_OUT(w)                 (((w) & 1) != 0)
+#define WISH(m)          ((uint64_t)(m)->number << 32 | (uint64_t)(m)->limit_ms << 2 | (m)->room_comes << 1 | (m)->out)
+#define WISH_NUMBER(w)   ((uint32_t)((w) >> 32))
+#define WISH_LIMIT_NS(w) (((w) >> 2 & 0x3fffffffu) * XS_NS_PER_MS)
+#define WISH_FOLLOW(w)   (((w) & 2) != 0)
+#define WISH_OUT(w)      (((w) & 1) != 0)
 
 static struct {
     _Atomic uint32_t generation;  /* of what xserver is to know */
@@ -72,17 +73,23 @@ void xs_swap_steer_waits(void)
 static void obey(uint64_t wish)
 {
     struct xs_swap_report r;
+    uint64_t moved_ns;
     int error;
 
-    error = WISH_OUT(wish) ? xsched_priv_cuda_swap_out(WISH_LIMIT_NS(wish), &r)
-                           : xsched_priv_cuda_swap_in(WISH_LIMIT_NS(wish), &r);
+    if (WISH_OUT(wish))
+        error = xsched_priv_cuda_swap_out(WISH_LIMIT_NS(wish), &r);
+    else if (WISH_FOLLOW(wish))
+        error = xsched_priv_cuda_swap_follow(WISH_LIMIT_NS(wish), &r);
+    else
+        error = xsched_priv_cuda_swap_in(WISH_LIMIT_NS(wish), &r);
     error = error == -EALREADY ? 0 : error;
+    moved_ns = r.pause_ns + r.copy_ns + r.map_ns; /* host memory is made once, and the wait for room is the others' */
     if (!is_out())
         atomic_store(&g.waits, 0);
     xs_lock_acquire(&g.lock);
     g.last = (struct xs_msg_memory){
         .out = is_out(), .answers = WISH_NUMBER(wish), .error = (uint32_t)-error,
-        .took_us = (uint32_t)XS_MIN(r.total_ns / XS_NS_PER_US, (uint64_t)UINT32_MAX), .bytes = r.bytes, .lacks = r.lacks};
+        .took_us = (uint32_t)XS_MIN(moved_ns / XS_NS_PER_US, (uint64_t)UINT32_MAX), .bytes = r.bytes, .lacks = r.lacks};
     if (error)
         xs_str_copy(g.last.why, sizeof(g.last.why), r.why);
     xs_lock_release(&g.lock);
@@ -183,7 +190,7 @@ static void told(const union xs_msg *m, uint64_t now_ns)
     (void)now_ns;
     if (m->head.id == XS_MSG_memory_move) {
         atomic_store(&g.alone, false);
-        atomic_store(&g.wish, WISH(m->memory_move.number, m->memory_move.limit_ms, m->memory_move.out));
+        atomic_store(&g.wish, WISH(&m->memory_move));
         work();
     } else if (m->head.id == XS_MSG_memory_room) {
         answer_wants(m->memory_room.number, m->memory_room.made);

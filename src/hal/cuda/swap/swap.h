@@ -121,6 +121,7 @@ struct xs_swap_report {
     uint64_t prepare_ns;          /* host memory was made, and the program went on */
     uint64_t pause_ns;            /* until its calls had returned and its work was done */
     uint64_t copy_ns, map_ns;     /* the copies; create, map, unmap and release */
+    uint64_t room_ns;             /* it waited for memory that others left */
     uint64_t total_ns;
     uint64_t others[XS_SWAP_OTHERS];  /* allocations that stay, by their kind */
 };
@@ -132,6 +133,8 @@ struct xs_swap_report {
  *  -ENOTSUP XSCHED_SWAP is not on, -EPERM a forked child, -EIO the driver */
 int xsched_priv_cuda_swap_out(uint64_t limit_ns, struct xs_swap_report *ret);
 int xsched_priv_cuda_swap_in(uint64_t limit_ns, struct xs_swap_report *ret);
+/** In while others go out: it takes memory as they leave it, and waits limit_ns at most for the next piece. */
+int xsched_priv_cuda_swap_follow(uint64_t limit_ns, struct xs_swap_report *ret);
 
 /* ---- steer.c ---- */
 
