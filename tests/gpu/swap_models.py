@@ -9,189 +9,33 @@ as makes the models too large for the rest. Parts:
          beside each alone
   turns  four models of --gib / 2 GiB, of which two fit, take requests by turns: how long each switch takes, beside a new
          start of such a program
+  cost   a program of many small commands without XSched, under it, and with --swap, by turns: its start and its steps
+  kills  two programs that move all the time (swap_client); one of them, or xserver, is killed at a random moment, --kills times.
+         The others go on, each word is right, and the device's memory is free in the end
+  checkpoint   the driver's own checkpoint of a program without XSched, and `xcli swap` of the same program
 What each computes is compared with runs alone. Exit status 1 when anything differs; 77 without PyTorch."""
 import argparse
-import glob
-import json
+import ctypes
 import os
-import select
+import random
+import signal
 import statistics
 import subprocess
 import sys
-import tempfile
-import threading
 import time
-import urllib.request
 
-HERE = os.path.dirname(os.path.abspath(__file__))
+from swap_stage import Program, Rows, Stage, Trainer, ballast, command, model, swap_client
+
 SERVE, TRAIN = 10, 0
 AT_ONCE = 5           # requests between two pauses
-PATIENCE_S = 40
 
 
-def model(kind, gib):
-    """A line in, a line of JSON out. serve: one vector through all weights. train: the weights change as well."""
-    import torch
-    torch.manual_seed(7)
-    n = 16384
-    weights = [torch.empty(2 * n, n, device="cuda", dtype=torch.float16).normal_(0, 0.01) for _ in range(int(gib))]
-    first = torch.randn(64, n, device="cuda", dtype=torch.float16)
-    x = first
-    print(json.dumps({"ready": True, "bytes": torch.cuda.memory_allocated()}), flush=True)
-    for _ in sys.stdin:
-        for w in weights:
-            x = torch.tanh(x @ w[:n]) + torch.tanh(x @ w[n:])
-            if kind == "train":
-                w.mul_(0.999)
-        print(json.dumps({"digest": float(x.double().sum()).hex()}), flush=True)
-        x = x * 0.5 + first
-
-
-def ballast(gib_left):
-    import torch
-    free, _ = torch.cuda.mem_get_info()
-    held = torch.empty(max(0, free - int(gib_left * 2**30)), device="cuda", dtype=torch.uint8)
-    print(json.dumps({"ready": True, "bytes": held.numel()}), flush=True)
-    sys.stdin.read()
-
-
-class Program:
-    def __init__(self, stage, command, priority=None):
-        self.begin = time.monotonic()
-        stage.programs.append(self)
-        if priority is not None:
-            command = [stage.xsched, "run", "--swap", "--priority", str(priority), "--", *command]
-        self.process = subprocess.Popen(command, env=stage.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        self.answer()
-        self.start_s = time.monotonic() - self.begin
-
-    def answer(self):
-        readable, _, _ = select.select([self.process.stdout], [], [], PATIENCE_S)
-        if not readable:
-            raise RuntimeError(f"{self.process.args} says nothing for {PATIENCE_S} s")
-        text = self.process.stdout.readline()
-        if not text:
-            raise RuntimeError(f"{self.process.args} ended: {self.process.wait()}")
-        return json.loads(text)
-
-    def ask(self):
-        """@return (seconds, what it computed)"""
-        begin = time.monotonic()
-        self.process.stdin.write("step\n")
-        self.process.stdin.flush()
-        answer = self.answer()
-        return time.monotonic() - begin, answer.get("digest", answer.get("steps"))
-
-    def end(self):
-        self.process.stdin.close()
-        self.process.wait(120)
-        self.process.stdout.close()
-
-
-class Trainer(threading.Thread):
-    """Asks for one step after the other; when each ended, and what it computed."""
-
-    def __init__(self, program):
-        super().__init__()
-        self.program, self.ends, self.digests, self.stop = program, [], [], False
-        self.start()
-
-    def run(self):
-        while not self.stop:
-            self.digests.append(self.program.ask()[1])
-            self.ends.append(time.monotonic())
-
-    def rate(self, begin, end):
-        return sum(begin < t <= end for t in self.ends) / (end - begin)
-
-    def end(self):
-        self.stop = True
-        self.join()
-
-
-class Stage:
-    """xserver of our own, and what the programs need to find it."""
-
-    def __init__(self, build, args):
-        self.folder = tempfile.TemporaryDirectory()
-        self.programs = []
-        socket = os.path.join(self.folder.name, "xserver.sock")
-        libs = [os.path.join(build, d) for d in ("lib", "server-lib") if os.path.isdir(os.path.join(build, d))]
-        clean = {k: v for k, v in os.environ.items() if not k.startswith(("XSCHED_", "XLOG_", "LD_PRELOAD"))}
-        self.xsched = os.path.join(build, "bin/xsched")
-        self.environment = {**clean, "XSCHED_SOCKET": socket, "XSCHED_LIB": os.path.join(build, "lib"), "XLOG_LEVEL": args.log}
-        self.tools = {**self.environment, "LD_LIBRARY_PATH": ":".join(libs)}
-        if args.driver:
-            self.environment.update(LD_LIBRARY_PATH=args.driver, FAKE_CUDA_SHARED=os.path.join(self.folder.name, "card"),
-                                    FAKE_CUDA_MEMORY=str(int(args.gib * 1024 / 0.6)))
-        self.log = os.path.join(self.folder.name, "log")
-        with open(self.log, "w", encoding="utf-8") as log:
-            self.server = subprocess.Popen([os.path.join(build, "bin/xserver"), "--socket", socket, "--port", "0"],
-                                           stderr=log, env={k: v for k, v in self.tools.items() if k != "XSCHED_SOCKET"})
-        while not os.path.exists(socket):
-            time.sleep(0.01)
-        status = subprocess.run([os.path.join(build, "bin/xcli"), "--json", "status"], env=self.tools, text=True, capture_output=True, check=True)
-        self.port = json.loads(status.stdout)["http_port"]
-
-    def moves(self, program):
-        """What xserver counted of its moves."""
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/clients", timeout=60) as said:
-            found = [c for c in json.load(said)["clients"] if c["pid"] == program.process.pid]
-        return found[0].get("swap", {}) if found else {}
-
-    def explain(self):
-        """What xserver thinks and logged, and what the threads of the programs do."""
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/clients", timeout=60) as said:
-            print(said.read().decode())
-        with open(self.log, encoding="utf-8") as log:
-            print("".join(log.readlines()[-60:]))
-        for p in self.programs:
-            for task in glob.glob(f"/proc/{p.process.pid}/task/*"):
-                words = []
-                for name in ("comm", "wchan", "syscall"):
-                    try:
-                        with open(os.path.join(task, name), encoding="ascii") as f:
-                            words.append(f.read().strip())
-                    except OSError as e:
-                        words.append(str(e.errno))
-                print(p.process.pid, *words)
-
-    def end(self):
-        for p in self.programs:
-            p.process.kill()
-        self.server.terminate()
-        self.server.wait(60)
-        self.folder.cleanup()
-
-
-class Rows:
-    def __init__(self, out):
-        os.makedirs(out, exist_ok=True)
-        self.file, self.wrong = open(os.path.join(out, "models.jsonl"), "a", encoding="ascii"), []
-
-    def add(self, part, **row):
-        print(part, json.dumps(row), flush=True)
-        self.file.write(json.dumps({"part": part, **row}) + "\n")
-        self.file.flush()
-
-    def must(self, what, is_so):
-        if not is_so:
-            self.wrong.append(what)
-            print("WRONG:", what, flush=True)
-
-
-def command(args, kind, gib):
-    if args.driver:
-        return [os.path.join(args.build, "tests/gpu/swap_client"), str(int(gib * 1024))]
-    return [sys.executable, os.path.abspath(__file__), "--program", kind, str(gib)]
-
-
-def card_with(stage, args, gib):
-    return None if args.driver else Program(stage, command(args, "ballast", gib))
+def ballast_of(stage, args):
+    return None if args.driver else Program(stage, command(args, "ballast", stage.room_gib))
 
 
 def pair(stage, rows, args):
-    rest = card_with(stage, args, args.gib / 0.6)
+    rest = ballast_of(stage, args)
     low = Program(stage, command(args, "train", args.gib), TRAIN)
     trainer = Trainer(low)
     time.sleep(2)
@@ -234,7 +78,7 @@ def compare(stage, rows, args, kind, digests, gib=None, most=60):
 
 def turns(stage, rows, args):
     gib = args.gib / 2
-    rest = card_with(stage, args, gib / 0.4)
+    rest = ballast_of(stage, args)
     models = [Program(stage, command(args, "serve", gib), SERVE) for _ in range(4)]
     digests = [[] for _ in models]
     for n in range(args.pauses * 4):
@@ -250,16 +94,110 @@ def turns(stage, rows, args):
         rest.end()
 
 
+def cost(stage, rows, args):
+    ways = {"native": {}, "xsched": {"priority": TRAIN, "options": ()}, "swap": {"priority": TRAIN}}
+    for n in range(3):
+        for name, how in ways.items():
+            p = Program(stage, command(args, "small", args.gib / 40), **how)
+            p.ask()
+            seconds = [p.ask()[0] for _ in range(30)]
+            p.end()
+            rows.add("cost", how=name, turn=n, start_s=p.start_s, step_s=statistics.median(seconds))
+
+
+def free_bytes():
+    said = subprocess.run(["nvidia-smi", "--query-gpu=memory.used", "--format=csv,noheader,nounits"], text=True, capture_output=True, check=True)
+    return int(said.stdout) << 20
+
+
+def kills(stage, rows, args):
+    rest = ballast_of(stage, args)
+    held = 0 if args.driver else free_bytes()
+    rng = random.Random(3)
+    slowest = 0.0
+    for n in range(args.kills):
+        pair_of = [Program(stage, swap_client(args, args.gib / 16), p) for p in (SERVE, TRAIN)]
+        end = time.monotonic() + rng.random()
+        while time.monotonic() < end:
+            pair_of[rng.randrange(2)].ask()
+        for p in pair_of:
+            p.tell("step")                                  # both have work: memory moves
+        time.sleep(rng.random() / 4)
+        victim = n % 3
+        if victim == 2:
+            stage.server.send_signal(signal.SIGKILL)
+            stage.server.wait()
+            time.sleep(rng.random() / 4)
+            stage.start()
+        else:
+            gone = pair_of.pop(victim).process
+            gone.kill()
+            gone.wait()
+        for p in pair_of:
+            begin = time.monotonic()
+            p.answer()
+            p.tell("check")
+            wrong = p.answer()["wrong_words"]
+            slowest = max(slowest, time.monotonic() - begin)
+            rows.must(f"kill {n} of {victim}: {wrong} wrong words", wrong == 0)
+            p.end()
+            rows.must(f"kill {n} of {victim}: status {p.process.returncode}", p.process.returncode == 0)
+        rows.add("kills", kill=n, of=("serve", "train", "xserver")[victim], slowest_s=slowest)
+        stage.programs = [p for p in stage.programs if p.process.poll() is None]
+    time.sleep(1)
+    left = 0 if args.driver else free_bytes() - held
+    rows.add("kills", kills=args.kills, slowest_s=slowest, device_bytes_left=left)
+    rows.must(f"{left} bytes of device memory are left", left < 64 << 20)
+    if rest:
+        rest.end()
+
+
+def checkpoint(stage, rows, args):
+    gib = args.gib / 4
+    p = Program(stage, command(args, "serve", gib), SERVE)
+    before = p.ask()[1]
+    took = {}
+    for n in range(3):
+        for way in ("out", "in"):
+            begin = time.monotonic()
+            stage.ask_xcli("swap", way, str(p.process.pid))
+            took[f"xcli_{way}_s"] = time.monotonic() - begin
+        rows.add("checkpoint", how="xsched", gib=gib, turn=n, **took, moves=stage.moves(p))
+    p.ask()
+    p.end()
+    if args.driver:
+        return
+    cuda = ctypes.CDLL("libcuda.so.1")
+    cuda.cuInit(0)
+    p = Program(stage, command(args, "serve", gib))
+    rows.must("the same answer", p.ask()[1] == before)
+    for n in range(2):
+        took = {}
+        for what in ("Lock", "Checkpoint", "Restore", "Unlock"):
+            begin = time.monotonic()
+            code = getattr(cuda, f"cuCheckpointProcess{what}")(p.process.pid, None)
+            took[f"{what.lower()}_s"] = time.monotonic() - begin
+            rows.must(f"cuCheckpointProcess{what}: {code}", code == 0)
+        rows.add("checkpoint", how="driver", gib=gib, turn=n, **took)
+    p.ask()
+    p.end()
+
+
+# and the room that the card has for them, by --gib
+PARTS = {"pair": (pair, 1 / 0.6), "turns": (turns, 0.5 / 0.4), "cost": (cost, 2), "kills": (kills, 1 / 16 / 0.6), "checkpoint": (checkpoint, 2)}
+
+
 def main():
     if sys.argv[1:2] == ["--program"]:
         return ballast(float(sys.argv[3])) if sys.argv[2] == "ballast" else model(sys.argv[2], float(sys.argv[3]))
     a = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     a.add_argument("build")
     a.add_argument("out")
-    a.add_argument("--part", default="pair,turns")
+    a.add_argument("--part", default=",".join(PARTS))
     a.add_argument("--gib", type=float, default=40)
     a.add_argument("--pause", type=float, default=10)
     a.add_argument("--pauses", type=int, default=4)
+    a.add_argument("--kills", type=int, default=50)
     a.add_argument("--log", default="WARN", help="XLOG_LEVEL of xserver and the programs")
     a.add_argument("--driver", help=argparse.SUPPRESS)   # a fake's folder
     args = a.parse_args()
@@ -273,9 +211,10 @@ def main():
             return 77
     rows = Rows(args.out)
     for part in args.part.split(","):
-        stage = Stage(args.build, args)
+        what, room = PARTS[part]
+        stage = Stage(args, args.gib * room)
         try:
-            {"pair": pair, "turns": turns}[part](stage, rows, args)
+            what(stage, rows, args)
         except (RuntimeError, OSError, subprocess.SubprocessError) as e:
             rows.must(f"{part}: {e}", False)
             stage.explain()
