@@ -36,7 +36,8 @@ struct xs_swap_program {
  *  its moves. */
 #define XS_SWAP_STAY_NS    (2 * XS_NS_PER_S)
 #define XS_SWAP_STAY_MOVES 10u
-/** One of them that is idle makes room after so long, or so many of its moves: as much as it loses if it has work again at once. */
+/** One of them that is idle makes room after so long, or so many of its moves: as much as it loses if it has work again
+ *  at once. */
 #define XS_SWAP_IDLE_NS    (500 * XS_NS_PER_MS)
 #define XS_SWAP_IDLE_MOVES 2u
 /** An allocation is refused when others can make room only later than this, counted from when it began to wait. */

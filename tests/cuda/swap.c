@@ -675,8 +675,8 @@ static const struct {
     const char *name;
     void (*run)(void);
 } k_cases[] = {{"served", served}, {"back", back_and_forth}, {"out", while_out}, {"context", other_context},
-               {"estimate", estimates}, {"way", in_the_way}, {"room", as_room_comes}, {"gates", gates}, {"faults", faults}, {"threads", threads},
-               {"unseen", unseen}, {"off", off}};
+               {"estimate", estimates}, {"way", in_the_way}, {"room", as_room_comes}, {"gates", gates},
+               {"faults", faults}, {"threads", threads}, {"unseen", unseen}, {"off", off}};
 
 int main(int argc, char **argv)
 {
