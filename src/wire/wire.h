@@ -40,6 +40,19 @@ enum {
     XS_HELLO_MPS_LOWER = 32u,
 };
 
+/* ask.flags. FOR: the asker asks for the user that the message names; only who may change everything can, since that takes
+ * no right that he has not. KNOWN, ALL: of that user, see struct xs_asker. HOLD, OUT, LOADS: struct xs_request_params */
+enum {
+    XS_ASK_FOR = 1u,
+    XS_ASK_KNOWN = 2u,
+    XS_ASK_ALL = 4u,
+    XS_ASK_HOLD = 8u,
+    XS_ASK_OUT = 16u,
+    XS_ASK_LOADS = 32u,
+};
+/* answer.flags. STATE: the state comes first. MORE: there are events at which xserver did not look */
+enum { XS_ANSWER_STATE = 1u, XS_ANSWER_MORE = 2u };
+
 enum xs_refused_reason {
     XS_REFUSED_NONE = 0,
     XS_REFUSED_VERSION = 1,       /* no common protocol major */

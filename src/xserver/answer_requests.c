@@ -21,10 +21,24 @@
 #define QUEUES_A_STEP  128
 #define CLASSES_A_STEP 32
 
-/* The main loop does not sleep while it is in progress. */
-static void note_work(struct xs_request *r)
+#define STEPS_A_ROUND  4 /* one of each snapshot in progress, so many in all, in turn */
+
+static void note_step(struct xs_request *r)
 {
-    r->work_ns += xs_now_ns() - r->began_ns;
+    uint64_t now_ns = xs_now_ns();
+
+    r->work_ns += now_ns - r->step_ns;
+    r->step_ns = now_ns;
+}
+
+static void done(struct xs_server *s, struct xs_request *r)
+{
+    note_step(r);
+    r->done = true;
+    if (r->of)
+        xs_asks_answer(s, r);
+    else if (r->own)
+        xs_request_free(r);
 }
 
 void xs_requests_answer(struct xs_server *s, struct xs_request *r, int status, const char *format, ...)
@@ -32,11 +46,10 @@ void xs_requests_answer(struct xs_server *s, struct xs_request *r, int status, c
     va_list ap;
 
     r->status = status;
-    note_work(r);
     va_start(ap, format);
     vsnprintf(r->text, sizeof(r->text), format, ap);
     va_end(ap);
-    xs_mailbox_answer(&s->mailbox, r);
+    done(s, r);
 }
 
 void xs_requests_answer_no_queue(struct xs_server *s, struct xs_request *r)
@@ -100,29 +113,32 @@ static void add_queue(struct xs_server *s, struct xs_request *r, const struct xs
         atomic_load_explicit(&q->client->server_page->cells[q->cell].inflight_us, memory_order_relaxed);
 }
 
-/* @return false: there is no room for them */
-static bool add_clients(struct xs_server *s, struct xs_request *r)
+void xs_requests_need(struct xs_server *s, const struct xs_request *r, size_t *ret_queues, size_t *ret_clients)
 {
-    size_t queues = 0, clients = 0;
+    bool all = r->kind == XS_REQ_QUEUES || r->kind == XS_REQ_METRICS || r->kind == XS_REQ_CLIENTS;
 
-    XS_LIST_FOR(c, &s->clients, struct xs_client, link) /* in order of session */
-        if (xs_requests_may(r, c)) {
-            if (clients < r->room_clients) {
-                r->clients[clients] = c->record;
-                xs_client_memory(c, &r->clients[clients]);
-            }
-            clients++;
-            queues += c->record.queues;
-        }
-    r->n_clients = clients;
-    if (r->kind == XS_REQ_CLIENTS)
-        queues = 0;
-    if (clients <= r->room_clients && queues <= r->room_queues)
-        return true;
-    r->n_clients = 0;
-    r->need_clients = clients;
-    r->need_queues = queues;
-    return false;
+    *ret_queues = *ret_clients = r->kind == XS_REQ_QUEUE;
+    if (!all)
+        return;
+    XS_LIST_FOR(c, &s->clients, struct xs_client, link) {
+        if (!xs_requests_may(r, c))
+            continue;
+        ++*ret_clients;
+        *ret_queues += r->kind == XS_REQ_CLIENTS ? 0 : c->record.queues;
+    }
+}
+
+/* As many as there is room for: all of them, where the room was made in this round. */
+static void add_clients(struct xs_server *s, struct xs_request *r)
+{
+    XS_LIST_FOR(c, &s->clients, struct xs_client, link) { /* in order of session */
+        if (r->n_clients == r->room_clients)
+            return;
+        if (!xs_requests_may(r, c))
+            continue;
+        r->clients[r->n_clients] = c->record;
+        xs_client_memory(c, &r->clients[r->n_clients++]);
+    }
 }
 
 static void add_ended(struct xs_server *s, struct xs_request *r)
@@ -189,10 +205,7 @@ static void walk_begin(struct xs_server *s, struct xs_request *r)
 {
     struct xs_server_queue *marker;
 
-    if (!add_clients(s, r)) {
-        xs_requests_answer(s, r, XS_REQ_NEEDS_ROOM, "there is more than there is room for");
-        return;
-    }
+    add_clients(s, r);
     marker = calloc(1, sizeof(*marker));
     if (!marker) {
         xs_requests_answer(s, r, 503, "out of memory");
@@ -214,6 +227,7 @@ static void walk_begin(struct xs_server *s, struct xs_request *r)
     r->walk = marker;
     r->next = s->walking;
     s->walking = r;
+    note_step(r);
 }
 
 /* @return true when it is complete */
@@ -269,22 +283,63 @@ void xs_requests_client_goes(struct xs_server *s, const struct xs_client *c)
     }
 }
 
+/* Takes it out of those in progress. */
+static void walk_end(struct xs_server *s, struct xs_request *r)
+{
+    struct xs_server_queue *marker = r->walk;
+    struct xs_request **at = &s->walking;
+
+    while (*at != r)
+        at = &(*at)->next;
+    *at = r->next;
+    xs_list_remove(&marker->in_server);
+    free(marker);
+    r->walk = NULL;
+}
+
 void xs_requests_walk(struct xs_server *s)
 {
-    for (struct xs_request **at = &s->walking; *at;) {
-        struct xs_request *r = *at;
-        struct xs_server_queue *marker = r->walk;
+    int n = 0;
 
-        if (!walk_step(s, r)) {
-            at = &r->next;
+    for (const struct xs_request *r = s->walking; r && n < STEPS_A_ROUND; r = r->next)
+        n++;
+    while (n-- > 0 && s->walking) {
+        struct xs_request *r = s->walking, **last = &s->walking;
+
+        r->step_ns = xs_now_ns();
+        if (walk_step(s, r)) {
+            walk_end(s, r);
+            done(s, r);
             continue;
         }
-        *at = r->next;
-        xs_list_remove(&marker->in_server);
-        free(marker);
-        note_work(r);
-        xs_mailbox_answer(&s->mailbox, r);
+        note_step(r);
+        s->walking = r->next; /* to the end */
+        while (*last)
+            last = &(*last)->next;
+        *last = r;
+        r->next = NULL;
     }
+}
+
+void xs_requests_walk_end(struct xs_server *s)
+{
+    while (s->walking) {
+        struct xs_request *r = s->walking;
+
+        walk_end(s, r);
+        r->status = 503;
+        done(s, r);
+    }
+}
+
+void xs_requests_abandon(struct xs_server *s, struct xs_request *r)
+{
+    r->of = NULL;
+    r->own = true;
+    if (!r->walk)
+        return; /* a change goes on to its end */
+    walk_end(s, r);
+    xs_request_free(r);
 }
 
 static void look_at_queue(struct xs_server *s, struct xs_request *r)
@@ -354,7 +409,7 @@ void xs_requests_cpu_classes(struct xs_server *s)
 
 void xs_requests_handle(struct xs_server *s, struct xs_request *r)
 {
-    r->began_ns = xs_now_ns();
+    r->began_ns = r->step_ns = xs_now_ns();
     switch (r->kind) {
     case XS_REQ_QUEUES:
     case XS_REQ_CLIENTS:

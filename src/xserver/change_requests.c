@@ -4,6 +4,7 @@
  * not make decisions late. */
 #include "xserver/server.h"
 
+#include "base/clock.h"
 #include "base/str.h"
 #include "sched/policy_load.h"
 #include "xserver/handles.h"
@@ -124,6 +125,7 @@ void xs_requests_change_step(struct xs_server *s)
     struct xs_changes *ch = &s->changes;
     struct xs_request *r = ch->first;
 
+    r->step_ns = xs_now_ns();
     for (unsigned left = CHANGES_A_STEP; left > 0; left--) {
         struct xs_list *at = ch->at;
 
@@ -138,6 +140,7 @@ void xs_requests_change_step(struct xs_server *s)
             return;
         }
     }
+    r->work_ns += xs_now_ns() - r->step_ns;
 }
 
 /* As a request without an asker: many queues change in bounded steps. */
@@ -148,9 +151,9 @@ static bool change_by_itself(struct xs_server *s, enum xs_request_kind kind, con
     if (!r)
         return false;
     r->asker.all = true;
-    r->abandoned = true;
+    r->own = true;
     r->params.pid = due->peer.pid;
-    r->began_ns = s->now_ns;
+    r->began_ns = r->step_ns = s->now_ns;
     xs_requests_change(s, r);
     return true;
 }

@@ -199,6 +199,7 @@ void xs_client_free_dead(struct xs_server *s, unsigned limit)
             return;
         xs_list_remove(&c->link);
         xs_charges_free_devices(c);
+        free(c->asking);
         free(c);
     }
 }

@@ -93,7 +93,7 @@ static void housekeeping(struct xs_server *s)
         if (end > s->now_ns || s->stop) /* else a connection that says nothing is in the way: see above */
             next = XS_MIN(next, end);
     }
-    next = XS_MIN(next, xs_changes_due(s));
+    next = XS_MIN(next, XS_MIN(xs_changes_due(s), xs_asks_housekeeping(s)));
     if (s->watchdog_ns) {
         if (s->now_ns >= s->watchdog_next_ns) {
             xs_activation_notify("WATCHDOG=1");
@@ -115,19 +115,6 @@ static void take_signals(struct xs_server *s)
             XS_INFO("signal %u, ending", info.ssi_signo);
             s->stop = true;
         }
-    }
-}
-
-static void take_requests(struct xs_server *s)
-{
-    struct xs_request *r;
-
-    xs_fd_eventfd_drain(s->mailbox.event_fd);
-    while ((r = xs_mailbox_take(&s->mailbox)) != NULL) {
-        s->counts.requests++;
-        s->lv3_changed = s->lv3_changed || r->asker.all; /* a policy, say; other requests touch their
-                                                            devices themselves */
-        xs_requests_handle(s, r);
     }
 }
 
@@ -169,9 +156,6 @@ static void control(struct xs_server *s, const struct epoll_event *ev, int n)
             break;
         case XS_SRC_SIGNALS:
             take_signals(s);
-            break;
-        case XS_SRC_MAILBOX:
-            take_requests(s);
             break;
         case XS_SRC_DEATHS:
             xs_fd_eventfd_drain(s->wake);

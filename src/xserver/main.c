@@ -266,7 +266,7 @@ int main(int argc, char **argv)
     xs_options_warn_withdrawn(options.withdrawn);
     r = xs_server_start(&server, &options, error, sizeof(error));
     if (r == 0 && options.http)
-        r = xs_http_start(&server.mailbox, &options, server.http_path, &http, error, sizeof(error));
+        r = xs_http_start(server.socket_path, &options, server.http_path, &http, error, sizeof(error));
     if (r < 0) {
         fprintf(stderr, "xserver: %s\n", error);
         xs_server_stop(&server);

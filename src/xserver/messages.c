@@ -222,11 +222,17 @@ static bool dispatch(struct xs_server *s, struct xs_client *c, const union xs_ms
     struct xs_dated_hints hints;
     struct xs_hints before;
 
-    if (m->head.id == XS_MSG_hello)
+    if (m->head.id == XS_MSG_hello && !c->asking)
         return xs_client_join(s, c, &m->hello, fds, n_fds);
-    if (m->head.id == XS_MSG_expect && !c->joined) {
+    if (m->head.id == XS_MSG_expect && !c->joined && !c->asking) {
         c->expected = true;
         return true;
+    }
+    if (m->head.id == XS_MSG_ask && !c->joined)
+        return xs_asks_take(s, c, &m->ask);
+    if (c->asking) {
+        xs_client_drop(s, c, "asks, and is no program");
+        return false;
     }
     if (!c->joined) {
         xs_client_refuse(s, c, XS_REFUSED_ORDER, m->head.id, 0, "hello comes first");
@@ -333,7 +339,7 @@ bool xs_message_handle(struct xs_server *s, struct xs_client *c, const void *pac
         alive = false;
     } else if (r == 0) {
         alive = dispatch(s, c, &m, fds, n_fds);
-        if (alive)
+        if (alive && c->joined)
             xs_lv3_touch_program(s, c); /* levels, priorities, groups */
     } /* else a message that a newer program knows: skipped */
     return alive;

@@ -3,7 +3,7 @@
 #ifndef XS_XSERVER_PROCINFO_H
 #define XS_XSERVER_PROCINFO_H
 
-#include "base/xs_base.h"
+#include "asks/records.h"
 
 /** The command line as one line of valid UTF-8 without control characters; xs_proc_name()'s text when
  *  it has none. */
@@ -21,11 +21,6 @@ bool xs_proc_is_stopped(int32_t pid);
 bool xs_proc_is_stopped_parse(const char *stat);
 /** The same as the class out of that text. @return 0 or -EINVAL */
 int xs_proc_cpu_class_parse(const char *stat, int32_t *ret_class);
-/** The container of a process; "" where it is in none. */
-struct xs_container {
-    char id[13];  /* the first twelve digits, as tools show them */
-    char pod[37]; /* Kubernetes' own name of the pod */
-};
 /** Finds it by the names that container engines give their control groups; else both texts are empty. */
 void xs_proc_container(int32_t pid, struct xs_container *ret);
 /** The same out of the text of /proc/PID/cgroup. */

@@ -418,18 +418,13 @@ static int make_descriptors(struct xs_server *s)
     s->signals = make_signals();
     if (s->signals < 0)
         return s->signals;
-    r = xs_mailbox_init(&s->mailbox);
-    if (r < 0)
-        return r;
     s->listener_source.kind = XS_SRC_LISTENER;
     s->timer_source.kind = XS_SRC_TIMER;
     s->signals_source.kind = XS_SRC_SIGNALS;
-    s->mailbox_source.kind = XS_SRC_MAILBOX;
     s->deaths_source.kind = XS_SRC_DEATHS;
     if ((r = xs_server_watch(s, s->listener, EPOLLIN, &s->listener_source)) < 0 ||
         (r = xs_server_watch(s, s->timer, EPOLLIN, &s->timer_source)) < 0 ||
         (r = xs_server_watch(s, s->signals, EPOLLIN, &s->signals_source)) < 0 ||
-        (r = xs_server_watch(s, s->mailbox.event_fd, EPOLLIN, &s->mailbox_source)) < 0 ||
         (r = xs_server_watch(s, s->wake, EPOLLIN, &s->deaths_source)) < 0)
         return r;
     return 0;
@@ -441,10 +436,11 @@ int xs_server_start(struct xs_server *s, const struct xs_options *o, char *ret_e
     int r;
 
     memset(s, 0, sizeof(*s));
-    s->epoll = s->timer = s->signals = s->listener = s->wake = s->lock_fd = s->mailbox.event_fd = -1;
+    s->epoll = s->timer = s->signals = s->listener = s->wake = s->lock_fd = -1;
     s->options = *o;
     s->own_uid = (uint32_t)geteuid();
     xs_list_init(&s->unjoined);
+    xs_list_init(&s->askers);
     xs_list_init(&s->clients);
     xs_list_init(&s->leaving);
     xs_list_init(&s->dead);
@@ -514,18 +510,10 @@ void xs_server_leave(struct xs_server *s)
     XS_LIST_FOR_SAFE(c, &s->unjoined, struct xs_client, link)
         xs_client_drop(s, c, "server ends");
     xs_client_leave_all(s);
-    while (s->walking) { /* before the mailbox closes: take had removed these from it */
-        struct xs_request *r = s->walking;
-
-        s->walking = r->next;
-        xs_list_remove(&((struct xs_server_queue *)r->walk)->in_server);
-        free(r->walk);
-        r->status = 503;
-        xs_mailbox_answer(&s->mailbox, r);
-    }
+    xs_requests_walk_end(s);
     xs_changes_end(s);
-    if (s->mailbox.event_fd >= 0)
-        xs_mailbox_close(&s->mailbox);
+    XS_LIST_FOR_SAFE(c, &s->askers, struct xs_client, link)
+        xs_client_drop(s, c, "server ends");
     xs_client_free_dead(s, UINT_MAX);
 }
 
@@ -546,8 +534,6 @@ void xs_server_stop(struct xs_server *s)
     xs_quota_fini(&s->quota);
     xs_subuids_unload();
     free(s->handles);
-    if (s->mailbox.event_fd >= 0)
-        xs_mailbox_fini(&s->mailbox);
     xs_fd_close(&s->epoll);
     xs_fd_close(&s->timer);
     xs_fd_close(&s->signals);

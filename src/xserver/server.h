@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The server's own tables. They belong to the main loop's thread, except the mailbox and the words
- * that deaths.h names. */
+/* The server's own tables. They belong to the main loop's thread, except the words that
+ * deaths.h names. */
 #ifndef XS_XSERVER_SERVER_H
 #define XS_XSERVER_SERVER_H
 
+#include "asks/request.h"
 #include "base/list.h"
 #include "sched/sched.h"
 #include "transport/socket.h"
@@ -15,13 +16,13 @@
 #include "xserver/deaths.h"
 #include "xserver/errands/errands.h"
 #include "xserver/announced.h"
+#include "xserver/asks.h"
 #include "xserver/records/history.h"
 #include "xserver/records/loads.h"
 #include "xserver/level3/lv3.h"
 #include "xserver/level3/lv3_kfd.h"
 #include "xserver/options.h"
 #include "xserver/realtime.h"
-#include "xserver/request.h"
 #include "xserver/shares/quota.h"
 #include "xserver/swaps/swaps.h"
 #include "xserver/records/timeline.h"
@@ -39,7 +40,6 @@ enum xs_source_kind {
     XS_SRC_LISTENER,
     XS_SRC_TIMER,
     XS_SRC_SIGNALS,
-    XS_SRC_MAILBOX,
     XS_SRC_DEATHS,
 };
 struct xs_source {
@@ -59,7 +59,7 @@ struct xs_client_device {
 
 /** One connection: first unjoined, then a program's session. */
 struct xs_client {
-    struct xs_list link; /* in the server's unjoined, clients, leaving or dead */
+    struct xs_list link; /* in the server's unjoined, askers, clients, leaving or dead */
     struct xs_list of_pid; /* joined: sessions of processes with such numbers, in order of session; see handles.h */
     struct xs_source socket_source, bell_source, pidfd_source;
     int fd, bell;
@@ -71,6 +71,7 @@ struct xs_client {
     bool operates; /* it may see and change everything: see xs_client_operates */
     bool joined, waiting_to_send;
     bool dead; /* dropped: no request sees it. While it is in the server's leaving, the scheduler has its queues */
+    struct xs_asking *asking; /* a user or tool asks over it; NULL: it is a program's. Not joined */
     bool expected; /* not joined, and its process may: see announced.h */
     uint64_t accepted_ns, session;
     struct xs_client_page *page;
@@ -140,7 +141,7 @@ struct xs_server {
     struct xs_sched *sched;
     struct xs_policy_module *module; /* the policy's, when it came from a shared object; else NULL */
     int epoll, timer, signals, listener, wake;
-    struct xs_source listener_source, timer_source, signals_source, mailbox_source, deaths_source;
+    struct xs_source listener_source, timer_source, signals_source, deaths_source;
     char socket_path[XS_SOCKET_PATH_BYTES], http_path[XS_SOCKET_PATH_BYTES];
     int lock_fd;
     int last_fd, most_fds; /* the number of the latest descriptor; how many there may be */
@@ -149,7 +150,7 @@ struct xs_server {
     unsigned turn; /* of events that the loop serves in turn */
     uint32_t own_uid;
 
-    struct xs_list unjoined, clients, leaving, dead, queues, windows;
+    struct xs_list unjoined, askers, clients, leaving, dead, queues, windows;
     uint32_t n_unjoined, n_clients; /* with those that leave */
     uint64_t leave_ns; /* a step of those that leave is due then; UINT64_MAX: none does */
     struct xs_list by_pid[XS_PID_BUCKETS]; /* joined ones: see handles.h */
@@ -183,7 +184,6 @@ struct xs_server {
 
     struct xs_deaths *deaths; /* NULL: the kernel cannot */
     struct xs_errands *errands;
-    struct xs_mailbox mailbox;
     int64_t clock_offset_ns;    /* its own, as xs_clock_offset_ns */
     struct xs_request *walking; /* snapshots in progress, through next */
     struct xs_changes changes;
@@ -217,7 +217,7 @@ struct xs_server {
 int xs_server_start(struct xs_server *s, const struct xs_options *o, char *ret_error, size_t error_size);
 /** Stops listening, opens every queue and closes the programs' sockets, so that they notice. */
 void xs_server_leave(struct xs_server *s);
-/** Frees all; no thread may use the mailbox any more. */
+/** Frees all. */
 void xs_server_stop(struct xs_server *s);
 /** Sets another policy. Reads CPU classes at once, for a policy that uses them. */
 void xs_server_set_policy(struct xs_server *s, const struct xs_policy_ops *policy);
@@ -318,8 +318,14 @@ void xs_requests_answer(struct xs_server *s, struct xs_request *r, int status, c
 void xs_requests_answer_no_queue(struct xs_server *s, struct xs_request *r);
 /** Whether the asker may see and change the program. */
 bool xs_requests_may(const struct xs_request *r, const struct xs_client *c);
-/** Goes on with snapshots, a bounded step each. */
+/** So many queues and programs a snapshot has now. */
+void xs_requests_need(struct xs_server *s, const struct xs_request *r, size_t *ret_queues, size_t *ret_clients);
+/** Nobody waits for it any more. Frees it, at once or when it is done. */
+void xs_requests_abandon(struct xs_server *s, struct xs_request *r);
+/** Goes on with some of the snapshots, a bounded step each. */
 void xs_requests_walk(struct xs_server *s);
+/** Refuses all snapshots in progress. */
+void xs_requests_walk_end(struct xs_server *s);
 /** A queue goes, or a program with its counts so far. Snapshots in progress still get its counts, so
  *  that no counter is smaller than in the one before. */
 void xs_requests_queue_goes(struct xs_server *s, const struct xs_server_queue *q);

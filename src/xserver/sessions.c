@@ -124,6 +124,10 @@ static ssize_t receive(struct xs_server *s, struct xs_client *c, unsigned char *
 
 void xs_client_readable(struct xs_server *s, struct xs_client *c, bool hung_up)
 {
+    if (hung_up && c->asking && c->asking->r) {
+        xs_client_drop(s, c, "left");
+        return;
+    }
     for (int i = 0; i < PACKETS_A_ROUND && !c->dead && !(i && xs_now_ns() - s->now_ns > READ_NS); i++) {
         unsigned char packet[XS_WIRE_MAX_BYTES];
         int fds[XS_SOCKET_MAX_FDS];
@@ -132,6 +136,8 @@ void xs_client_readable(struct xs_server *s, struct xs_client *c, bool hung_up)
         bool joined = c->joined;
         ssize_t n;
 
+        if (c->asking && c->asking->r) /* one question at a time */
+            return;
         if (i == 0 && !xs_rings_may_speak(s, c)) {
             if (hung_up) /* it would be an event in each round, and no program waits for an answer */
                 xs_client_drop(s, c, "left");
@@ -151,7 +157,7 @@ void xs_client_readable(struct xs_server *s, struct xs_client *c, bool hung_up)
         }
         if (close_unused(s, uid, fds, n_fds) && !c->dead && xs_errands_behind(s->errands, uid))
             xs_client_drop(s, c, "sends descriptors faster than xserver can close them");
-        if (!c->dead && !xs_rings_spoke(s, c, !joined))
+        if (!c->dead && !xs_rings_spoke(s, c, !joined && !c->asking))
             return;
     }
 }
@@ -178,7 +184,9 @@ void xs_client_listen(struct xs_server *s, struct xs_client *c)
 {
     struct epoll_event ev = {.events = EPOLLRDHUP, .data.ptr = &c->socket_source};
 
-    if (xs_list_empty(&c->quiet_link))
+    if (c->asking)
+        ev.events |= xs_asks_events(c);
+    else if (xs_list_empty(&c->quiet_link))
         ev.events |= EPOLLIN | (c->waiting_to_send ? EPOLLOUT : 0u);
 
     epoll_ctl(s->epoll, EPOLL_CTL_MOD, c->fd, &ev);
@@ -241,6 +249,10 @@ void xs_client_ask_mark(struct xs_server_queue *q)
 
 void xs_client_writable(struct xs_server *s, struct xs_client *c)
 {
+    if (c->asking) {
+        xs_asks_writable(s, c);
+        return;
+    }
     for (unsigned i = 0; i < SENDS_A_ROUND && !xs_list_empty(&c->unsent); i++) {
         struct xs_server_queue *q = XS_CONTAINER_OF(c->unsent.next, struct xs_server_queue, in_unsent);
 
@@ -306,7 +318,10 @@ void xs_client_drop(struct xs_server *s, struct xs_client *c, const char *why)
         xs_client_leave(s, c, why); /* opens its words before the socket closes */
         xs_windows_left(s, c->peer.pid);
     } else {
-        s->n_unjoined--;
+        if (c->asking)
+            xs_asks_gone(s, c);
+        else
+            s->n_unjoined--;
         xs_charges_gone(s, c);
         xs_list_add(&s->dead, &c->link);
     }

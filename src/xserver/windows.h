@@ -4,7 +4,7 @@
 #ifndef XS_XSERVER_WINDOWS_H
 #define XS_XSERVER_WINDOWS_H
 
-#include "xserver/request.h"
+#include "asks/request.h"
 
 struct xs_server;
 struct xs_client;

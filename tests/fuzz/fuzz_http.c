@@ -83,12 +83,16 @@ void __wrap_xs_guard_asker(struct MHD_Connection *connection, uint16_t port, str
 }
 
 /* In place of the thread that serves: the main loop's part is done here, at once. */
-int __wrap_xs_mailbox_ask(struct xs_mailbox *m, struct xs_request *r, uint64_t timeout_ns);
-int __wrap_xs_mailbox_ask(struct xs_mailbox *m, struct xs_request *r, uint64_t timeout_ns)
+int __wrap_xs_line_ask(struct xs_line *line, struct xs_request *r, uint64_t timeout_ns);
+int __wrap_xs_line_ask(struct xs_line *line, struct xs_request *r, uint64_t timeout_ns)
 {
-    (void)m, (void)timeout_ns;
+    size_t queues, clients;
+
+    (void)line, (void)timeout_ns;
     fuzz_steps++;
     g_server.now_ns += XS_NS_PER_MS;
+    xs_requests_need(&g_server, r, &queues, &clients);
+    FUZZ_CHECK(xs_request_make_room(r, queues, clients));
     xs_requests_handle(&g_server, r);
     while (g_server.walking)
         xs_requests_walk(&g_server);
@@ -153,6 +157,7 @@ static void set_up(void)
     xs_options_defaults(&g_server.options);
     g_server.epoll = -1;
     xs_list_init(&g_server.unjoined);
+    xs_list_init(&g_server.askers);
     xs_list_init(&g_server.clients);
     xs_list_init(&g_server.dead);
     xs_list_init(&g_server.queues);
@@ -160,7 +165,7 @@ static void set_up(void)
     g_server.changes.last = &g_server.changes.first;
     xs_pids_init(&g_server);
     g_server.counts.session_next = 1;
-    FUZZ_CHECK(xs_handles_init(&g_server) == 0 && xs_mailbox_init(&g_server.mailbox) == 0);
+    FUZZ_CHECK(xs_handles_init(&g_server) == 0);
     xs_sched_config_defaults(&config);
     g_server.sched = xs_sched_new(xs_policies[0], &config, NULL, NULL);
     add_program(100, 1000, 0xabc);
@@ -229,7 +234,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     split(&g_headers, headers, ": ", "\n");
     g_all = false;
     call = (struct xs_route_call){
-        .url = url, .method = line, .body = body, .body_bytes = body_bytes, .mailbox = &g_server.mailbox};
+        .url = url, .method = line, .body = body, .body_bytes = body_bytes};
     (void)xs_framing_check(NULL, "HTTP/1.1");
     (void)xs_guard_check_change(NULL, 50000);
     memset(&answer, 0, sizeof(answer));

@@ -3,9 +3,9 @@
 #ifndef XS_XSERVER_DEVICES_DEVICE_LIST_H
 #define XS_XSERVER_DEVICES_DEVICE_LIST_H
 
+#include "asks/request.h"
 #include "xserver/devices/device_name.h"
 #include "xserver/devices/device_state.h"
-#include "xserver/request.h"
 
 /* A program may invent devices: those that the kernel knows have places of their own. */
 #define XS_DEVICES_REAL  64u

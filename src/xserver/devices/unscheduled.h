@@ -3,7 +3,7 @@
 #ifndef XS_XSERVER_DEVICES_UNSCHEDULED_H
 #define XS_XSERVER_DEVICES_UNSCHEDULED_H
 
-#include "xserver/request.h"
+#include "asks/request.h"
 
 #define XS_UNSCHEDULED_DEVICES 64u
 

@@ -4,8 +4,8 @@
 #ifndef XS_XSERVER_HTTP_ADMISSION_H
 #define XS_XSERVER_HTTP_ADMISSION_H
 
+#include "asks/request.h"
 #include "xserver/devices/device_list.h"
-#include "xserver/request.h"
 
 #include <jansson.h>
 

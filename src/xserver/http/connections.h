@@ -4,7 +4,7 @@
 #ifndef XS_XSERVER_HTTP_CONNECTIONS_H
 #define XS_XSERVER_HTTP_CONNECTIONS_H
 
-#include "xserver/request.h"
+#include "asks/request.h"
 #include "xserver/shares/quota.h"
 
 #include <microhttpd.h>

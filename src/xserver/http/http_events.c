@@ -2,7 +2,6 @@
 #include "xserver/http/http_events.h"
 
 #include "base/clock.h"
-#include "xserver/http/ask_main.h"
 #include "xserver/http/http_json.h"
 
 #include <errno.h>
@@ -28,12 +27,12 @@ struct watcher {
 };
 
 struct xs_events {
-    struct xs_mailbox *mailbox;
+    struct xs_line *line;
     struct xs_connections *shares;
     uint16_t http_port;
     pthread_t thread;
     /* Lock: connections that watch the status page. A thread that suspends or resumes a connection takes
-     * libmicrohttpd's own locks inside it. It asks the mailbox without this lock. */
+     * libmicrohttpd's own locks inside it. It asks the main loop without this lock. */
     pthread_mutex_t lock;
     pthread_cond_t changed;
     bool ended;
@@ -54,7 +53,7 @@ static char *make_event(struct xs_events *e, const struct xs_asker *asker, bool 
         return NULL;
     r->asker = *asker;
     r->params.loads = first;
-    if (xs_ask(e->mailbox, r, ANSWER_NS) < 0)
+    if (xs_line_ask(e->line, r, ANSWER_NS) < 0)
         return NULL; /* r is gone */
     if (r->status == 200) {
         o = xs_json_event(r, e->http_port);
@@ -220,14 +219,14 @@ int xs_events_begin(struct xs_events *e, struct MHD_Connection *connection, cons
     return 0;
 }
 
-struct xs_events *xs_events_new(struct xs_mailbox *mailbox, struct xs_connections *shares, uint16_t http_port)
+struct xs_events *xs_events_new(struct xs_line *line, struct xs_connections *shares, uint16_t http_port)
 {
     struct xs_events *e = calloc(1, sizeof(*e));
     pthread_condattr_t attr;
 
     if (!e)
         return NULL;
-    e->mailbox = mailbox;
+    e->line = line;
     e->shares = shares;
     e->http_port = http_port;
     pthread_mutex_init(&e->lock, NULL);

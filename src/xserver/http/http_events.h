@@ -4,15 +4,15 @@
 #ifndef XS_XSERVER_HTTP_HTTP_EVENTS_H
 #define XS_XSERVER_HTTP_HTTP_EVENTS_H
 
+#include "asks/ask_line.h"
 #include "xserver/http/connections.h"
-#include "xserver/request.h"
 
 #include <microhttpd.h>
 
 struct xs_events;
 
 /** @return NULL when out of memory or threads */
-struct xs_events *xs_events_new(struct xs_mailbox *mailbox, struct xs_connections *shares, uint16_t http_port);
+struct xs_events *xs_events_new(struct xs_line *line, struct xs_connections *shares, uint16_t http_port);
 /** Ends all streams, so that the daemons can stop. No stream begins any more. */
 void xs_events_end(struct xs_events *e);
 /** After the daemons have stopped. */

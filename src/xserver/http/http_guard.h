@@ -3,8 +3,8 @@
 #ifndef XS_XSERVER_HTTP_HTTP_GUARD_H
 #define XS_XSERVER_HTTP_HTTP_GUARD_H
 
+#include "asks/request.h"
 #include "xserver/options.h"
-#include "xserver/request.h"
 
 #include <microhttpd.h>
 

@@ -4,7 +4,7 @@
 #ifndef XS_XSERVER_HTTP_HTTP_JSON_H
 #define XS_XSERVER_HTTP_HTTP_JSON_H
 
-#include "xserver/request.h"
+#include "asks/request.h"
 #include "xserver/http/text.h"
 
 #include <jansson.h>

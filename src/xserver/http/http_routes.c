@@ -6,7 +6,6 @@
 #include "base/str.h"
 #include "xsched/types.h"
 #include "xserver/http/admission.h"
-#include "xserver/http/ask_main.h"
 #include "xserver/http/http_guard.h"
 #include "xserver/http/http_json.h"
 #include "xserver/http/metrics.h"
@@ -514,7 +513,7 @@ int xs_route(struct xs_route_call *call, struct xs_route_answer *ret)
         xs_request_free(r);
         return refuse(ret, 403, "xserver cannot identify the asker: use the Unix socket or a token");
     }
-    if (xs_ask(call->mailbox, r, ANSWER_NS) < 0)
+    if (xs_line_ask(call->line, r, ANSWER_NS) < 0)
         return refuse(ret, 503, "the server is ending or too busy");
     status = r->status;
     ret->work_ns = r->work_ns;

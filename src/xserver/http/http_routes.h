@@ -3,8 +3,8 @@
 #ifndef XS_XSERVER_HTTP_HTTP_ROUTES_H
 #define XS_XSERVER_HTTP_HTTP_ROUTES_H
 
+#include "asks/ask_line.h"
 #include "xserver/http/http_events.h"
-#include "xserver/request.h"
 #include "xserver/http/text.h"
 
 #include <jansson.h>
@@ -19,7 +19,7 @@ struct xs_route_call {
     uint16_t port;      /* that it came to; 0: the Unix socket */
     uint64_t share_key; /* of the user at the other end */
     uint16_t http_port; /* the server's TCP port; 0: none */
-    struct xs_mailbox *mailbox;
+    struct xs_line *line;
     struct xs_events *events;
 };
 

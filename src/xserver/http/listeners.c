@@ -41,7 +41,7 @@
 #endif
 
 struct xs_http {
-    struct xs_mailbox *mailbox;
+    struct xs_line *line;
     struct xs_connections *shares;
     struct MHD_Daemon *tcp, *unix_;
     struct xs_events *events; /* NULL: there are none */
@@ -149,7 +149,7 @@ static enum MHD_Result answer_it(struct xs_http *h, uint16_t port, struct MHD_Co
         .port = port,
         .share_key = c && c->of.user ? c->of.user->key : 0,
         .http_port = h->port,
-        .mailbox = h->mailbox,
+        .line = h->line,
         .events = h->events,
     };
     struct xs_route_answer answer = {0};
@@ -387,7 +387,7 @@ static int start_tcp(struct xs_http *h, const struct xs_options *o, char *ret_er
 {
     int fd = listen_tcp((uint16_t)o->port, &h->port);
 
-    h->events = xs_events_new(h->mailbox, h->shares, fd >= 0 ? h->port : 0);
+    h->events = xs_events_new(h->line, h->shares, fd >= 0 ? h->port : 0);
     if (fd == -EADDRINUSE && !(o->given & 1ull << XS_OPT_port)) {
         XS_WARN("another program has port %u: HTTP only on %s", (unsigned)o->port, h->unix_path);
         return 0;
@@ -420,7 +420,7 @@ static int start_unix(struct xs_http *h, char *ret_error, size_t error_size)
     return fd;
 }
 
-int xs_http_start(struct xs_mailbox *mailbox, const struct xs_options *o, const char *unix_path,
+int xs_http_start(const char *server_socket, const struct xs_options *o, const char *unix_path,
                   struct xs_http **ret, char *ret_error, size_t error_size)
 {
     struct xs_http *h = calloc(1, sizeof(*h));
@@ -434,10 +434,12 @@ int xs_http_start(struct xs_mailbox *mailbox, const struct xs_options *o, const 
         snprintf(ret_error, error_size, "out of memory");
         return -ENOMEM;
     }
-    h->mailbox = mailbox;
     xs_str_copy(h->unix_path, sizeof(h->unix_path), unix_path);
     h->shares = xs_connections_new(!strcmp(o->share_by, "pod"));
-    if (!h->shares) {
+    h->line = xs_line_new(server_socket, true);
+    if (!h->shares || !h->line) {
+        xs_connections_free(h->shares);
+        xs_line_free(h->line);
         xs_deadlines_free(h->deadlines);
         free(h);
         snprintf(ret_error, error_size, "out of memory");
@@ -472,6 +474,7 @@ void xs_http_stop(struct xs_http *h)
     xs_events_free(h->events);
     xs_connections_free(h->shares);
     xs_deadlines_free(h->deadlines);
+    xs_line_free(h->line);
     free(h);
 }
 

@@ -3,7 +3,7 @@
 #ifndef XS_XSERVER_HTTP_METRICS_H
 #define XS_XSERVER_HTTP_METRICS_H
 
-#include "xserver/request.h"
+#include "asks/request.h"
 #include "xserver/http/text.h"
 
 /** @param r  an answered XS_REQ_METRICS. Any thread. */

@@ -5,6 +5,7 @@
 #ifndef XS_XSERVER_LEVEL3_LV3_NVIDIA_H
 #define XS_XSERVER_LEVEL3_LV3_NVIDIA_H
 
+#include "asks/records.h"
 #include "nvrm/channel_group.h"
 #include "wire/wire.h"
 #include "xserver/level3/judge.h"
@@ -46,10 +47,6 @@ bool xs_lv3_denied(const struct xs_lv3_program *p);
 /** The wish for its groups on the device: slice_us may be XS_LV3_SLICE_DEFAULT. */
 void xs_lv3_want(struct xs_lv3 *l, struct xs_lv3_program *p, XDevice device, uint64_t slice_us);
 
-struct xs_lv3_counts {
-    uint64_t groups, slices, offs, ons, denied, failed;
-    uint64_t slice_ns, off_ns, on_ns; /* the last call of each kind; off and on: of AMD's queues (lv3_kfd.h) */
-};
 void xs_lv3_counts(struct xs_lv3 *l, struct xs_lv3_counts *ret);
 /** Waits until there is nothing more to do; for tests. */
 void xs_lv3_settle(struct xs_lv3 *l);

@@ -5,25 +5,11 @@
 #ifndef XS_XSERVER_LOADS_H
 #define XS_XSERVER_LOADS_H
 
-#include "base/xs_base.h"
+#include "asks/records.h"
 
-#define XS_LOADS_LENGTH   300u
-#define XS_LOADS_PROGRAMS 24u  /* of a point; what others used is one number */
 #define XS_LOADS_QUEUES   2048u /* at which one look looks; programs that joined later are left out */
 
 struct xs_server;
-
-struct xs_load {
-    uint64_t session;
-    uint32_t uid, millis; /* thousandths of a device */
-};
-
-struct xs_load_point {
-    uint64_t time_ns;
-    uint64_t mean_ns, p99_ns; /* of decisions since the last point; 0: there was none */
-    uint32_t others_millis, n;
-    struct xs_load programs[XS_LOADS_PROGRAMS];
-};
 
 struct xs_loads {
     struct xs_load_point *ring; /* NULL: no program was here yet */

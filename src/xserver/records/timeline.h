@@ -4,37 +4,9 @@
 #ifndef XS_XSERVER_TIMELINE_H
 #define XS_XSERVER_TIMELINE_H
 
-#include "base/xs_base.h"
+#include "asks/records.h"
 
 #define XS_TIMELINE_LENGTH 65536u /* events; new ones overwrite the oldest */
-#define XS_TIMELINE_ANSWER 8192u  /* events at which it looks for one answer */
-
-#define XS_TIMELINE_KINDS(X)                                                                                 \
-    X(add)                                                                                                   \
-    X(remove)                                                                                                \
-    X(ready)                                                                                                 \
-    X(idle)                                                                                                  \
-    X(permit)                                                                                                \
-    X(hold)                                                                                                  \
-    X(lane)                                                                                                  \
-    X(hint)                                                                                                  \
-    X(policy)
-
-enum xs_timeline_kind {
-#define X(name) XS_TIMELINE_##name,
-    XS_TIMELINE_KINDS(X)
-#undef X
-};
-
-struct xs_timeline_event {
-    uint64_t time_ns; /* CLOCK_MONOTONIC */
-    uint64_t handle;  /* 0: of the server (policy) */
-    int32_t pid;
-    uint32_t uid;
-    uint64_t device; /* hold: enum xs_why, its reason */
-    int32_t value;   /* add, hint: priority; hold: 1: by a user; policy: its number; lane: multiprocessors, 0: the whole device */
-    enum xs_timeline_kind kind;
-};
 
 struct xs_timeline {
     struct xs_timeline_event *ring; /* NULL: no client asks */

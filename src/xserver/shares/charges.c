@@ -44,6 +44,8 @@ void xs_charges_configure(struct xs_server *s)
 
     getrlimit(RLIMIT_NOFILE, &l);
     q->size[XS_POOL_UNJOINED] = UNJOINED;
+    q->size[XS_POOL_ASKERS] = XS_ASKERS;
+    q->size[XS_POOL_ANSWERS] = XS_ASKS_ANSWERS;
     q->size[XS_POOL_SESSIONS] = s->options.max_clients;
     q->size[XS_POOL_QUEUES] = s->options.max_queues;
     q->size[XS_POOL_PLACES] = PLACES;
@@ -134,7 +136,8 @@ void xs_charges_gone(struct xs_server *s, struct xs_client *c)
     if (!c->user)
         return;
     xs_quota_give(q, c->user, XS_POOL_SESSIONS, c->charged);
-    xs_quota_give(q, c->user, XS_POOL_UNJOINED, !c->joined);
+    xs_quota_give(q, c->user, XS_POOL_UNJOINED, !c->joined && !c->asking);
+    xs_quota_give(q, c->user, XS_POOL_ASKERS, c->asking != NULL);
     xs_quota_give(q, c->user, XS_POOL_QUEUES, c->record.queues);
     xs_quota_give(q, c->user, XS_POOL_PLACES, c->n_places);
     xs_quota_give(q, c->user, XS_POOL_DESCRIPTORS, CONNECTION_FDS);

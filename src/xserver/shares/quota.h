@@ -10,6 +10,7 @@
 
 enum xs_pool {
     XS_POOL_UNJOINED,    /* connections that said nothing yet */
+    XS_POOL_ASKERS,      /* ... that ask: see asks.h */
     XS_POOL_SESSIONS,    /* and so pages: a session has one of each kind */
     XS_POOL_QUEUES,
     XS_POOL_PLACES,      /* places in decisions: a program on a device, or a queue that is an entity
@@ -18,7 +19,7 @@ enum xs_pool {
     XS_POOL_DESCRIPTORS,
     XS_POOL_HTTP,        /* connections to the HTTP interface */
     XS_POOL_STREAMS,     /* watchers of its events */
-    XS_POOL_ANSWERS,     /* bytes of answers over HTTP that their readers do not have yet */
+    XS_POOL_ANSWERS,     /* bytes of answers that their readers do not have yet */
     XS_POOL_COUNT
 };
 
@@ -28,7 +29,7 @@ struct xs_quota_user {
     uint64_t key;
     uint32_t refs;
     uint64_t used[XS_POOL_COUNT];
-    struct xs_rings rings, messages, connects;
+    struct xs_rings rings, messages, connects, asks;
     uint64_t http_spent_ns, http_since_ns; /* of the HTTP threads' time: see connections.h */
     uint64_t log_since_ns; /* see log_share.h */
     uint32_t log_lines;

@@ -74,9 +74,15 @@ bool xs_rings_heard(struct xs_server *s, struct xs_client *c, bool woke)
     return news;
 }
 
+/* What its user pays from: questions do not keep a user's programs waiting. */
+static struct xs_rings *account_of(const struct xs_client *c)
+{
+    return c->asking ? &c->user->asks : &c->user->messages;
+}
+
 static bool speak(struct xs_server *s, struct xs_client *c, unsigned parts)
 {
-    if (c->privileged || xs_rings_spend(&c->user->messages, parts, 0, s->now_ns))
+    if (c->privileged || xs_rings_spend(account_of(c), parts, 0, s->now_ns))
         return true;
     if (xs_list_empty(&c->quiet_link)) {
         xs_list_add(&s->quiet, &c->quiet_link);
@@ -94,6 +100,11 @@ bool xs_rings_may_speak(struct xs_server *s, struct xs_client *c)
 bool xs_rings_spoke(struct xs_server *s, struct xs_client *c, bool first)
 {
     return speak(s, c, XS_RINGS_PARTS * (first ? XS_RINGS_HELLO : XS_RINGS_MESSAGE));
+}
+
+void xs_rings_asked(struct xs_server *s, struct xs_client *c, uint64_t work_ns)
+{
+    (void)speak(s, c, (unsigned)XS_MIN(work_ns / XS_ASKS_WORK_NS, (uint64_t)UINT32_MAX));
 }
 
 static void hear_listener(struct xs_server *s, bool on)
@@ -120,7 +131,7 @@ static void read_again(struct xs_server *s)
         struct xs_client *c = XS_CONTAINER_OF(s->quiet.next, struct xs_client, quiet_link);
 
         xs_list_remove(&c->quiet_link);
-        if (xs_rings_recovered(&c->user->messages, 1, s->now_ns)) {
+        if (xs_rings_recovered(account_of(c), 1, s->now_ns)) {
             xs_client_listen(s, c);
             continue;
         }

@@ -43,6 +43,8 @@ bool xs_rings_may_speak(struct xs_server *s, struct xs_client *c);
 /** xserver read or sent one. @param first  of its connection. @return whether it may read more now;
  *  else a timer calls */
 bool xs_rings_spoke(struct xs_server *s, struct xs_client *c, bool first);
+/** The main loop worked so long for a connection that asks: its user pays, and asks again when that is paid. */
+void xs_rings_asked(struct xs_server *s, struct xs_client *c, uint64_t work_ns);
 /** Looks at some of the programs to which xserver does not listen, if it is time. @return whether any
  *  had news */
 bool xs_rings_look(struct xs_server *s);

@@ -5,6 +5,7 @@
 #include "base/str.h"
 #include "policy/swap_plan.h"
 #include "transport/socket.h"
+#include "xserver/procinfo.h"
 #include "xserver/server.h"
 
 #include <errno.h>

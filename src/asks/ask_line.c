@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "asks/ask_line.h"
+
+#include "asks/ask_wire.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/str.h"
+#include "base/sys.h"
+#include "transport/socket.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define IDLE 4u /* connections that it keeps */
+
+struct xs_line {
+    char path[XS_SOCKET_PATH_BYTES];
+    bool for_other;
+    /* Lock: connections to xserver that no question uses. A thread that asks holds it for a few stores. */
+    pthread_mutex_t lock;
+    unsigned n;
+    int idle[IDLE];
+};
+
+struct xs_line *xs_line_new(const char *socket_path, bool for_other)
+{
+    struct xs_line *line = calloc(1, sizeof(*line));
+
+    if (!line)
+        return NULL;
+    xs_str_copy(line->path, sizeof(line->path), socket_path);
+    line->for_other = for_other;
+    pthread_mutex_init(&line->lock, NULL);
+    return line;
+}
+
+void xs_line_free(struct xs_line *line)
+{
+    if (!line)
+        return;
+    while (line->n > 0)
+        close(line->idle[--line->n]);
+    pthread_mutex_destroy(&line->lock);
+    free(line);
+}
+
+static int take(struct xs_line *line)
+{
+    int fd = -1;
+
+    pthread_mutex_lock(&line->lock);
+    if (line->n > 0)
+        fd = line->idle[--line->n];
+    pthread_mutex_unlock(&line->lock);
+    return fd;
+}
+
+static void keep(struct xs_line *line, int fd)
+{
+    pthread_mutex_lock(&line->lock);
+    if (line->n < IDLE) {
+        line->idle[line->n++] = fd;
+        fd = -1;
+    }
+    pthread_mutex_unlock(&line->lock);
+    xs_fd_close(&fd);
+}
+
+static int wait_for(int fd, short events, uint64_t until_ns)
+{
+    struct pollfd p = {.fd = fd, .events = events};
+    uint64_t now_ns = xs_now_ns();
+
+    while (now_ns < until_ns) {
+        if (poll(&p, 1, (int)((until_ns - now_ns) / XS_NS_PER_MS) + 1) > 0)
+            return 0;
+        now_ns = xs_now_ns();
+    }
+    return -ETIMEDOUT;
+}
+
+static int put(struct xs_line *line, int fd, const struct xs_request *r, uint64_t until_ns)
+{
+    union xs_msg m;
+    int err;
+
+    xs_ask_pack(r, line->for_other, &m);
+    while ((err = xs_socket_send(fd, &m, XS_MSG_ask, 1, NULL, 0)) == -EAGAIN) {
+        err = wait_for(fd, POLLOUT, until_ns);
+        if (err)
+            return err;
+    }
+    return err;
+}
+
+/* One packet. @return its bytes, or -errno */
+static ssize_t get(int fd, void *to, size_t bytes, uint64_t until_ns)
+{
+    for (;;) {
+        ssize_t n = recv(fd, to, bytes, MSG_DONTWAIT | MSG_TRUNC);
+        int err;
+
+        if (n > 0)
+            return (size_t)n > bytes ? -EBADMSG : n;
+        if (n == 0)
+            return -ECONNRESET;
+        if (errno != EAGAIN && errno != EINTR)
+            return -errno;
+        err = wait_for(fd, POLLIN, until_ns);
+        if (err)
+            return err;
+    }
+}
+
+static int get_records(int fd, struct xs_request *r, bool state, uint64_t until_ns)
+{
+    struct xs_answer_part parts[XS_ANSWER_PARTS];
+    unsigned part = 0;
+    size_t at = 0, bytes;
+    char *to;
+
+    xs_answer_parts(r, state, parts);
+    while ((bytes = xs_answer_next(parts, &part, &at, &to)) > 0) {
+        ssize_t n = get(fd, to, bytes, until_ns);
+
+        if (n < 0)
+            return (int)n;
+        if ((size_t)n != bytes)
+            return -EBADMSG;
+        at += bytes;
+    }
+    return 0;
+}
+
+static int get_answer(int fd, struct xs_request *r, uint64_t until_ns)
+{
+    unsigned char packet[XS_WIRE_MAX_BYTES];
+    union xs_msg m;
+    ssize_t n = get(fd, packet, sizeof(packet), until_ns);
+    int err;
+
+    if (n < 0)
+        return (int)n;
+    if (xs_wire_open(packet, (size_t)n, &m, NULL) < 0 || m.head.id != XS_MSG_answer)
+        return -EBADMSG;
+    if (m.answer.layout != xs_ask_layout()) {
+        m.answer.clients = m.answer.ended = m.answer.queues = m.answer.events = m.answer.loads = 0;
+        m.answer.flags &= ~(uint32_t)XS_ANSWER_STATE;
+    }
+    err = xs_answer_unpack(&m.answer, r);
+    return err ? err : get_records(fd, r, m.answer.flags & XS_ANSWER_STATE, until_ns);
+}
+
+int xs_line_ask(struct xs_line *line, struct xs_request *r, uint64_t timeout_ns)
+{
+    uint64_t until_ns = xs_now_ns() + timeout_ns;
+    int fd = take(line), err = fd < 0 ? -EPIPE : put(line, fd, r, until_ns);
+
+    while (err == -EPIPE || err == -ECONNRESET) { /* that xserver has closed it meanwhile */
+        bool fresh;
+
+        xs_fd_close(&fd);
+        fd = take(line);
+        fresh = fd < 0;
+        if (fresh)
+            fd = xs_socket_connect(line->path, timeout_ns);
+        err = fd < 0 ? fd : put(line, fd, r, until_ns);
+        if (fresh)
+            break;
+    }
+    if (err == 0)
+        err = get_answer(fd, r, until_ns);
+    if (err == 0) {
+        r->done = true;
+        keep(line, fd);
+        return 0;
+    }
+    xs_fd_close(&fd);
+    xs_request_free(r);
+    return err;
+}
