@@ -117,14 +117,14 @@ static ssize_t get(int fd, void *to, size_t bytes, uint64_t until_ns)
     }
 }
 
-static int get_records(int fd, struct xs_request *r, bool state, uint64_t until_ns)
+static int get_records(int fd, struct xs_request *r, uint32_t flags, uint64_t until_ns)
 {
     struct xs_answer_part parts[XS_ANSWER_PARTS];
     unsigned part = 0;
     size_t at = 0, bytes;
     char *to;
 
-    xs_answer_parts(r, state, parts);
+    xs_answer_parts(r, flags, parts);
     while ((bytes = xs_answer_next(parts, &part, &at, &to)) > 0) {
         ssize_t n = get(fd, to, bytes, until_ns);
 
@@ -150,10 +150,10 @@ static int get_answer(int fd, struct xs_request *r, uint64_t until_ns)
         return -EBADMSG;
     if (m.answer.layout != xs_ask_layout()) {
         m.answer.clients = m.answer.ended = m.answer.queues = m.answer.events = m.answer.loads = 0;
-        m.answer.flags &= ~(uint32_t)XS_ANSWER_STATE;
+        m.answer.flags = 0;
     }
     err = xs_answer_unpack(&m.answer, r);
-    return err ? err : get_records(fd, r, m.answer.flags & XS_ANSWER_STATE, until_ns);
+    return err ? err : get_records(fd, r, m.answer.flags, until_ns);
 }
 
 int xs_line_ask(struct xs_line *line, struct xs_request *r, uint64_t timeout_ns)

@@ -16,7 +16,7 @@ uint32_t xs_ask_layout(void)
     static const size_t k_sizes[] = {
         sizeof(struct xs_status_record),   sizeof(struct xs_client_record),
         sizeof(struct xs_queue_record),    sizeof(struct xs_timeline_event),
-        sizeof(struct xs_load_point),      offsetof(struct xs_status_record, lv3),
+        sizeof(struct xs_load_point),      sizeof(struct xs_settings_record), offsetof(struct xs_status_record, lv3),
         offsetof(struct xs_client_record, container), offsetof(struct xs_queue_record, until_ns),
     };
     static const char k_version[] = XSCHED_VERSION;
@@ -119,9 +119,12 @@ const char *xs_ask_unpack(const struct xs_msg_ask *m, struct xs_request *ret)
     return ret->kind == XS_REQ_HINT ? wrong_hint(p) : NULL;
 }
 
-bool xs_answer_has_state(enum xs_request_kind kind)
+uint32_t xs_answer_flags(enum xs_request_kind kind)
 {
-    return kind == XS_REQ_METRICS || kind == XS_REQ_STATUS || kind == XS_REQ_POLICY || kind == XS_REQ_TIMELINE;
+    if (kind == XS_REQ_SETTINGS)
+        return XS_ANSWER_SETTINGS;
+    return kind == XS_REQ_METRICS || kind == XS_REQ_STATUS || kind == XS_REQ_POLICY || kind == XS_REQ_TIMELINE ? XS_ANSWER_STATE
+                                                                                                               : 0;
 }
 
 void xs_answer_pack(const struct xs_request *r, bool records, union xs_msg *ret)
@@ -141,7 +144,7 @@ void xs_answer_pack(const struct xs_request *r, bool records, union xs_msg *ret)
     xs_str_copy(m->text, sizeof(m->text), r->text);
     if (!records)
         return;
-    m->flags |= xs_answer_has_state(r->kind) ? XS_ANSWER_STATE : 0;
+    m->flags |= xs_answer_flags(r->kind);
     m->clients = (uint32_t)r->n_clients;
     m->ended = (uint32_t)r->n_ended;
     m->queues = (uint32_t)r->n_queues;
@@ -174,10 +177,12 @@ int xs_answer_unpack(const struct xs_msg_answer *m, struct xs_request *r)
     return 0;
 }
 
-void xs_answer_parts(struct xs_request *r, bool state, struct xs_answer_part ret[XS_ANSWER_PARTS])
+void xs_answer_parts(struct xs_request *r, uint32_t flags, struct xs_answer_part ret[XS_ANSWER_PARTS])
 {
     const struct xs_answer_part parts[XS_ANSWER_PARTS] = {
-        {&r->state, sizeof(r->state), state},         {r->clients, sizeof(*r->clients), r->n_clients},
+        {&r->state, sizeof(r->state), (flags & XS_ANSWER_STATE) != 0},
+        {&r->settings, sizeof(r->settings), (flags & XS_ANSWER_SETTINGS) != 0},
+        {r->clients, sizeof(*r->clients), r->n_clients},
         {r->ended, sizeof(*r->ended), r->n_ended},    {r->queues, sizeof(*r->queues), r->n_queues},
         {r->events, sizeof(*r->events), r->n_events}, {r->loads, sizeof(*r->loads), r->n_loads},
     };

@@ -27,12 +27,12 @@ struct xs_answer_part {
     size_t bytes; /* of one */
     size_t n;
 };
-#define XS_ANSWER_PARTS 6u
+#define XS_ANSWER_PARTS 7u
 
-/** The parts in the order in which they come. @param state  the state is among them */
-void xs_answer_parts(struct xs_request *r, bool state, struct xs_answer_part ret[XS_ANSWER_PARTS]);
-/** Whether an answer of that kind has the state. */
-bool xs_answer_has_state(enum xs_request_kind kind);
+/** The parts in the order in which they come. @param flags  of the answer */
+void xs_answer_parts(struct xs_request *r, uint32_t flags, struct xs_answer_part ret[XS_ANSWER_PARTS]);
+/** Which single records an answer of that kind has: XS_ANSWER_STATE, XS_ANSWER_SETTINGS. */
+uint32_t xs_answer_flags(enum xs_request_kind kind);
 /** The next packet of records: at byte *ret_at of part *ret_part on, which have reached so far.
  *  @return its bytes; 0: there are no more */
 size_t xs_answer_next(const struct xs_answer_part parts[XS_ANSWER_PARTS], unsigned *part, size_t *at, char **ret);

@@ -124,6 +124,14 @@ struct xs_status_record {
         loaded_title[64]; /* the policy of the shared object that the options name; "": none */
     struct xs_lv3_counts lv3;
     bool early_death; /* robust futexes show deaths */
+    char log_file[512]; /* "": the log is not in a file */
+};
+
+/** What xserver's configuration says of HTTP. */
+struct xs_settings_record {
+    int64_t operators;  /* the group of operators; -1: there is none */
+    bool share_by_pod;
+    char token[256];    /* of requests that may change everything; "": there is none */
 };
 
 #define XS_TIMELINE_ANSWER 8192u  /* events at which it looks for one answer */

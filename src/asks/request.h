@@ -15,7 +15,8 @@ enum xs_request_kind {
     XS_REQ_TIMELINE, /* events of queues */
     XS_REQ_STATUS,
     XS_REQ_POLICY,
-    XS_REQ_SET_POLICY,
+    XS_REQ_SETTINGS, /* of HTTP; for operators */
+    XS_REQ_SET_POLICY, /* from here on: changes */
     XS_REQ_CONFIG,
     XS_REQ_HINT,
     XS_REQ_HOLD, /* an operator's suspension or resumption of a process */
@@ -27,7 +28,7 @@ enum xs_request_kind {
 /** The asker. */
 struct xs_asker {
     uint32_t uid;
-    uint64_t share_key; /* the user that it counts for (xs_charges_key) */
+    uint64_t share_key; /* the user that it counts for (xs_user_key) */
     int32_t pid; /* in the server's PID namespace; 0: not known (TCP, or a process that the server
                     does not see) */
     bool known;  /* the server knows the uid */
@@ -81,6 +82,7 @@ struct xs_request {
     uint64_t now_ns; /* of loads */
     bool events_more; /* there are some at which it did not look */
     struct xs_status_record state;
+    struct xs_settings_record settings;
     uint64_t events_next, events_end, events_lost, events_now_ns;
 
     /* the main loop's */

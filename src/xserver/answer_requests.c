@@ -7,9 +7,11 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "base/str.h"
+#include "host/operators.h"
+#include "host/procinfo.h"
 #include "sched/policy_load.h"
 #include "xserver/handles.h"
-#include "xserver/procinfo.h"
+#include "xserver/log_file.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -186,6 +188,8 @@ static void look_at_state(struct xs_server *s, struct xs_request *r)
         count_all(s, r);
     else if (r->asker.known)
         count_own(s, r);
+    if (r->asker.all)
+        xs_str_copy(r->state.log_file, sizeof(r->state.log_file), xs_log_file_path());
     r->state.uptime_ns = s->now_ns - s->started_ns;
     r->state.params = *xs_sched_params(s->sched);
     r->state.policy = policy->type;
@@ -407,6 +411,19 @@ void xs_requests_cpu_classes(struct xs_server *s)
     s->class_session = 0; /* all done: start over at the next look */
 }
 
+/* With the token its holder may change everything, as who asks may anyway. */
+static void settings(struct xs_server *s, struct xs_request *r)
+{
+    if (!r->asker.all) {
+        xs_requests_answer(s, r, 403, "only an operator may see this");
+        return;
+    }
+    r->settings.operators = xs_operators_group();
+    r->settings.share_by_pod = strcmp(s->options.share_by, "pod") == 0;
+    xs_str_copy(r->settings.token, sizeof(r->settings.token), s->options.token);
+    xs_requests_answer(s, r, 200, "success");
+}
+
 void xs_requests_handle(struct xs_server *s, struct xs_request *r)
 {
     r->began_ns = r->step_ns = xs_now_ns();
@@ -421,6 +438,9 @@ void xs_requests_handle(struct xs_server *s, struct xs_request *r)
         return;
     case XS_REQ_TIMELINE:
         timeline(s, r);
+        return;
+    case XS_REQ_SETTINGS:
+        settings(s, r);
         return;
     case XS_REQ_STATUS:
     case XS_REQ_POLICY:

@@ -186,7 +186,7 @@ void xs_asks_answer(struct xs_server *s, struct xs_request *r)
     struct xs_client *c = r->of;
     struct xs_asking *a = c->asking;
 
-    xs_answer_parts(r, xs_answer_has_state(r->kind), a->parts);
+    xs_answer_parts(r, xs_answer_flags(r->kind), a->parts);
     a->part = 0;
     a->at = 0;
     a->head_sent = false;

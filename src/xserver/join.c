@@ -9,13 +9,13 @@
 #include "base/map.h"
 #include "base/static_probe.h"
 #include "base/str.h"
+#include "host/namespaces.h"
+#include "host/operators.h"
+#include "host/procinfo.h"
+#include "host/subuids.h"
 #include "xserver/handles.h"
-#include "xserver/operators.h"
-#include "xserver/procinfo.h"
 #include "xserver/shares/charges.h"
 #include "xserver/shares/log_share.h"
-#include "xserver/shares/subuids.h"
-#include "xserver/users/namespaces.h"
 #include "xserver/windows.h"
 
 #include <errno.h>

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* xserver [POLICY [PORT]]: options, start, end. */
 #include "xserver/activation.h"
-#include "xserver/devices/nvml_reader.h"
-#include "xserver/http/listeners.h"
+#include "xserver/http_process.h"
 #include "xserver/log_file.h"
 #include "xserver/options.h"
 #include "xserver/server.h"
@@ -35,6 +34,7 @@ struct xserver_arguments {
 
 /* Owner: main(). Static because a reload on SIGHUP comes back through the loop. */
 static struct xserver_arguments g_args;
+static struct xs_http_process *g_http; /* NULL: there is none */
 
 static const struct argp_option k_options[] = {
     {"config", KEY_CONFIG, "FILE", 0,
@@ -208,7 +208,7 @@ static void reload(struct xs_server *s)
     if (gather(&o, error, sizeof(error)) < 0 || xs_server_apply_options(s, &o, error, sizeof(error)) < 0) {
         XS_ERRO("%s; all settings stay", error);
     } else {
-        xs_http_set_token(o.token);
+        xs_http_process_reload(g_http);
         XS_INFO("configuration read again");
         name_constants(&o);
         xs_options_warn_withdrawn(o.withdrawn);
@@ -239,13 +239,10 @@ static int start_log(const struct xs_options *o, char *ret_error, size_t error_s
 int main(int argc, char **argv)
 {
     static struct xs_server server;
-    struct xs_http *http = NULL;
     struct xs_options options;
     char error[512], name[] = "xserver";
     int r;
 
-    if (argc == 2 && strcmp(argv[1], XS_NVML_READ) == 0)
-        return xs_nvml_reader_run();
     argp_err_exit_status = EX_USAGE;
     if (argc > 0)
         argv[0] = name; /* without its folder in messages */
@@ -266,7 +263,7 @@ int main(int argc, char **argv)
     xs_options_warn_withdrawn(options.withdrawn);
     r = xs_server_start(&server, &options, error, sizeof(error));
     if (r == 0 && options.http)
-        r = xs_http_start(server.socket_path, &options, server.http_path, &http, error, sizeof(error));
+        r = xs_http_process_start(&options, server.socket_path, server.http_path, &g_http, error, sizeof(error));
     if (r < 0) {
         fprintf(stderr, "xserver: %s\n", error);
         xs_server_stop(&server);
@@ -277,7 +274,7 @@ int main(int argc, char **argv)
     xs_server_run(&server, reload);
     xs_activation_notify("STOPPING=1");
     xs_server_leave(&server);
-    xs_http_stop(http);
+    xs_http_process_stop(g_http);
     xs_server_stop(&server);
     return EXIT_SUCCESS;
 }

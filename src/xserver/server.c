@@ -7,14 +7,14 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "host/operators.h"
+#include "host/procinfo.h"
+#include "host/subuids.h"
 #include "sched/policy_load.h"
 #include "transport/http_socket.h"
 #include "xserver/activation.h"
 #include "xserver/handles.h"
-#include "xserver/operators.h"
-#include "xserver/procinfo.h"
 #include "xserver/shares/charges.h"
-#include "xserver/shares/subuids.h"
 #include "xserver/windows.h"
 
 #include <errno.h>

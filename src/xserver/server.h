@@ -23,7 +23,7 @@
 #include "xserver/level3/lv3_kfd.h"
 #include "xserver/options.h"
 #include "xserver/realtime.h"
-#include "xserver/shares/quota.h"
+#include "xserver/shares/rings.h"
 #include "xserver/swaps/swaps.h"
 #include "xserver/records/timeline.h"
 #include "xserver/users/standing.h"

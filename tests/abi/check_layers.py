@@ -26,7 +26,9 @@ ROOMS = {
     "shim": QUEUE + ["hal", "nvrm"],
     "gpus": BASE,
     "asks": DAEMON,
-    "xserver": DAEMON + ["nvrm", "gpus", "asks"],
+    "host": DAEMON + ["asks"],
+    "http": DAEMON + ["gpus", "asks", "host"],
+    "xserver": DAEMON + ["nvrm", "asks", "host"],
     "query": DAEMON,
     "xcli": DAEMON + ["query"],
     "probe": BASE + ["nvrm", "hal"],
@@ -38,7 +40,7 @@ VENDOR = re.compile(r"(CL/|cuda|cudnn|nv[a-z]*\.h|hip/|hsa|rocm|roc|ze_api|level
 VENDOR_ROOMS = {"CL/": ("src/hal/opencl/", "src/shim/opencl/")}
 # C libraries beyond libc: never in what is loaded into other programs.
 LIBRARY = re.compile(r"(microhttpd\.h|jansson\.h|ini\.h|curses\.h|ncurses|curl/|systemd/|X11/|xcb/|argp\.h)")
-LIBRARY_ROOMS = {"sim", "xserver", "query", "xcli", "launcher", "window"}
+LIBRARY_ROOMS = {"sim", "http", "xserver", "query", "xcli", "launcher", "window"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
 

@@ -2,8 +2,8 @@
 /* The kernel's table of connections, a Host header, and what /proc says of a program. */
 #include "fuzz.h"
 
-#include "xserver/http/http_guard.h"
-#include "xserver/procinfo.h"
+#include "host/procinfo.h"
+#include "http/http_guard.h"
 
 _Atomic uint64_t fuzz_steps;
 const char *const fuzz_steps_name = "owners found";

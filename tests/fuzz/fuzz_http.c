@@ -6,10 +6,10 @@
 
 #include "base/fd.h"
 #include "base/log.h"
+#include "http/http_framing.h"
+#include "http/http_guard.h"
+#include "http/http_routes.h"
 #include "xserver/handles.h"
-#include "xserver/http/http_framing.h"
-#include "xserver/http/http_guard.h"
-#include "xserver/http/http_routes.h"
 #include "xserver/server.h"
 
 #include <microhttpd.h>

@@ -32,6 +32,7 @@ class Layout(unittest.TestCase):
             pass
         if self.server:
             shutil.copy2(os.path.join(BUILD, "bin", "xserver"), self.bin)
+            shutil.copy2(os.path.join(BUILD, "bin", "xsched-http"), self.bin)
         self.env = {k: v for k, v in os.environ.items()
                     if not k.startswith(("XSCHED_", "XLOG_")) and k not in ("LD_PRELOAD", "OPENCL_LAYERS")}
         self.env["XDG_RUNTIME_DIR"] = self.runtime

@@ -2,8 +2,8 @@
 /* GET /admission: what is judged from which facts, and the questions and answers of a server. */
 #include "raw.h"
 
+#include "http/admission.h"
 #include "policy/policies.h"
-#include "xserver/http/admission.h"
 #include "xsched/types.h"
 
 #include <errno.h>

@@ -104,7 +104,7 @@ static bool take_answer(int fd, struct xs_request *r)
     assert_int_equal(xs_wire_open(packet, n, &m, NULL), 0);
     assert_int_equal(m.head.id, XS_MSG_answer);
     assert_int_equal(xs_answer_unpack(&m.answer, r), 0);
-    xs_answer_parts(r, m.answer.flags & XS_ANSWER_STATE, parts);
+    xs_answer_parts(r, m.answer.flags, parts);
     while ((n = xs_answer_next(parts, &part, &at, &to)) > 0) {
         assert_int_equal(next_packet(fd, to, n), n);
         at += n;
@@ -198,6 +198,8 @@ static void nobody_asks_for_others_but_operators(void **state)
     assert_int_equal(ask(operator, r, true), 403);
     assert_int_equal(ask(ordinary, r, false), 200);
     xs_request_free(r);
+    assert_int_equal(ask_kind(ordinary, XS_REQ_SETTINGS), 403); /* the token is among them */
+    assert_int_equal(ask_kind(operator, XS_REQ_SETTINGS), 200);
     r = request(XS_REQ_SET_POLICY);
     r->params.policy = 1;
     assert_int_equal(ask(ordinary, r, false), 403);

@@ -2,7 +2,7 @@
 /* What the status page draws when somebody opens it: what programs used until then. */
 #include "in_process.h"
 
-#include "xserver/http/http_json.h"
+#include "http/http_json.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What xserver learns of NVIDIA's devices by its reader: test_nvml FOLDER_OF_THE_FAKE CASE... ; each case in a process. */
+/* What xsched-http learns of NVIDIA's devices by its reader: test_nvml FOLDER_OF_THE_FAKE CASE... ; each case in a process. */
 #include "base/clock.h"
 #include "base/xs_base.h"
-#include "xserver/devices/nvml_states.h"
+#include "http/devices/nvml_states.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -176,7 +176,7 @@ int main(int argc, char **argv)
 
     if (argc < 3)
         return 2;
-    xs_nvml_reader_set(XSERVER_PATH);
+    xs_nvml_reader_set(XSCHED_HTTP_PATH);
     setenv("LD_LIBRARY_PATH", argv[1], 1);
     for (size_t k = 0; k < XS_ARRAY_LEN(k_cases); k++) /* all at once: most of what they do is to wait */
         for (int i = 2; i < argc; i++) {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Parts of xserver without a server. */
-#include "xserver/prewake/cpus.h"
-#include "xserver/devices/device_list.h"
-#include "xserver/http/http_guard.h"
+#include "host/namespaces.h"
+#include "host/procinfo.h"
+#include "http/devices/device_list.h"
+#include "http/http_guard.h"
 #include "xserver/options.h"
-#include "xserver/procinfo.h"
+#include "xserver/prewake/cpus.h"
 #include "xserver/records/timeline.h"
-#include "xserver/users/namespaces.h"
 
 #include <arpa/inet.h>
 #include <setjmp.h>

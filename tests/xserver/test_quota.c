@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fair shares, subordinate user ids and what is remembered of ended programs: the rules, without a server. */
+#include "host/quota.h"
+#include "xserver/shares/rings.h"
+#include "host/subuids.h"
+#include "http/connections.h"
 #include "xserver/records/history.h"
-#include "xserver/http/connections.h"
-#include "xserver/shares/quota.h"
-#include "xserver/shares/subuids.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

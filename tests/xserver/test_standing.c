@@ -4,8 +4,8 @@
 #include "raw.h"
 
 #include "base/clock.h"
+#include "host/procinfo.h"
 #include "wire/hints.h"
-#include "xserver/procinfo.h"
 #include "xserver/users/standing.h"
 
 #include <grp.h>

@@ -4,10 +4,10 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
-#include "xserver/errands/haste.h"
-#include "xserver/procinfo.h"
+#include "host/haste.h"
+#include "host/procinfo.h"
+#include "host/subuids.h"
 #include "xserver/realtime.h"
-#include "xserver/shares/subuids.h"
 
 #include <errno.h>
 #include <pthread.h>

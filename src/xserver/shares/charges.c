@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "xserver/shares/charges.h"
 
-#include "base/map.h"
-#include "xserver/procinfo.h"
+#include "host/user_key.h"
 #include "xserver/server.h"
-#include "xserver/shares/subuids.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,26 +14,6 @@
 #define CLIENT_DEVICES  128u  /* of one program */
 #define OWN_DESCRIPTORS 640u  /* the server's own, and those of HTTP */
 #define CONNECTION_FDS  3u    /* its socket, its process, its doorbell */
-
-uint64_t xs_charges_key(bool by_pod, uint32_t uid, int32_t pid, bool *ret_inside)
-{
-    uint32_t owner = xs_subuids_owner(uid);
-    struct xs_container in;
-    const char *name;
-    uint64_t key = owner;
-
-    *ret_inside = false;
-    if (!by_pod)
-        return key;
-    xs_proc_container(pid, &in);
-    name = in.pod[0] ? in.pod : in.id;
-    if (!name[0])
-        return key;
-    *ret_inside = true;
-    for (; *name; name++)
-        key = xs_hash_u64(key + (unsigned char)*name);
-    return key | 1ull << 63; /* no user's number */
-}
 
 void xs_charges_configure(struct xs_server *s)
 {
@@ -57,7 +35,7 @@ void xs_charges_configure(struct xs_server *s)
 
 static uint64_t key_of(const struct xs_server *s, const struct xs_socket_peer *peer, bool *ret_inside)
 {
-    return xs_charges_key(!strcmp(s->options.share_by, "pod"), peer->uid, peer->pid, ret_inside);
+    return xs_user_key(!strcmp(s->options.share_by, "pod"), peer->uid, peer->pid, ret_inside);
 }
 
 bool xs_charges_accept(struct xs_server *s, const struct xs_socket_peer *peer)

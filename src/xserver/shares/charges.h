@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Charges programs for their parts of the server's pools, and finds the user that they count for
- * (quota.h has the rule). Main loop's thread. */
+/* Charges programs for their parts of the server's pools (quota.h has the rule). Main loop's thread. */
 #ifndef XS_XSERVER_SHARES_CHARGES_H
 #define XS_XSERVER_SHARES_CHARGES_H
 
@@ -12,11 +11,6 @@ struct xs_server;
 struct xs_socket_peer;
 struct xs_client;
 struct xs_server_queue;
-
-/** The user that something counts for: the owner of a subordinate id, else the user itself. If the
- *  option share-by says pod, each pod (or container) of a user counts by itself. Any thread.
- *  @param ret_inside  whether it is such a pod: root there is no operator as far as shares go */
-uint64_t xs_charges_key(bool by_pod, uint32_t uid, int32_t pid, bool *ret_inside);
 
 /** The pools' sizes, from the options and the limit of open files. */
 void xs_charges_configure(struct xs_server *s);

@@ -5,7 +5,7 @@
 #ifndef XS_XSERVER_SHARES_RINGS_H
 #define XS_XSERVER_SHARES_RINGS_H
 
-#include "base/xs_base.h"
+#include "host/quota.h"
 
 #define XS_RINGS_A_SECOND 20000u                /* that brought nothing new */
 #define XS_RINGS_BURST    4000u                 /* saved up at most */
@@ -24,11 +24,6 @@
 
 struct xs_server;
 struct xs_client;
-
-/** What a user has spent, in parts of a ring, and not got back yet. */
-struct xs_rings {
-    uint64_t spent, since_ns;
-};
 
 /** A ring that counts so many parts, and made the scheduler look at so many queues.
  *  @return whether the user had as much left */

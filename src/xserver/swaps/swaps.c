@@ -3,9 +3,9 @@
 
 #include "base/log.h"
 #include "base/str.h"
+#include "host/procinfo.h"
 #include "policy/swap_plan.h"
 #include "transport/socket.h"
-#include "xserver/procinfo.h"
 #include "xserver/server.h"
 
 #include <errno.h>

@@ -3,8 +3,8 @@
 
 #include "base/log.h"
 #include "base/str.h"
+#include "host/procinfo.h"
 #include "sched/sched.h"
-#include "xserver/procinfo.h"
 
 #include "xsched/types.h"
 

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The answer to GET /metrics, in Prometheus' text format. */
+#ifndef XS_HTTP_METRICS_H
+#define XS_HTTP_METRICS_H
+
+#include "asks/request.h"
+#include "http/text.h"
+
+/** @param r  an answered XS_REQ_METRICS. Any thread. */
+void xs_metrics_text(const struct xs_request *r, struct xs_text *ret);
+
+#endif
