@@ -92,7 +92,8 @@ struct xs_request {
     void *walk;           /* while it takes a snapshot */
     uint64_t began_ns;    /* when it took the request. Not the round's time: the asker's earlier actions come before */
     uint64_t step_ns;     /* when the present step of the work began */
-    uint64_t work_ns;     /* the time of all steps; valid once done */
+    uint64_t work_ns;     /* the time of all steps, and for a change also that between them, in which decisions follow it;
+                             valid once done */
 };
 
 struct xs_request *xs_request_new(enum xs_request_kind kind);

@@ -4,7 +4,6 @@
  * not make decisions late. */
 #include "xserver/server.h"
 
-#include "base/clock.h"
 #include "base/str.h"
 #include "sched/policy_load.h"
 #include "xserver/handles.h"
@@ -125,7 +124,6 @@ void xs_requests_change_step(struct xs_server *s)
     struct xs_changes *ch = &s->changes;
     struct xs_request *r = ch->first;
 
-    r->step_ns = xs_now_ns();
     for (unsigned left = CHANGES_A_STEP; left > 0; left--) {
         struct xs_list *at = ch->at;
 
@@ -140,7 +138,6 @@ void xs_requests_change_step(struct xs_server *s)
             return;
         }
     }
-    r->work_ns += xs_now_ns() - r->step_ns;
 }
 
 /* As a request without an asker: many queues change in bounded steps. */
