@@ -31,7 +31,7 @@ struct xs_client_record {
     uint64_t handle_prefix; /* identifies, with pid and uid, a process that joins anew */
     int32_t pid, pid_in_namespace;
     uint32_t uid;
-    uint64_t share_key; /* the user that it counts for: see shares/charges.h */
+    uint64_t share_key; /* the user that it counts for: see host/user_key.h */
     uint32_t queues; /* now; of an ended one: at its end */
     uint64_t queues_ever;
     uint64_t entered;    /* commands */

@@ -74,8 +74,13 @@ void xs_quota_fini(struct xs_quota *q)
     }
 }
 
-/* The most that the user may have in all. No user can take the parts of others, so where users came
- * before, there is less to share. But each of them left a part, and one more user finds one. */
+/* Fair shares (decision 0030). Of a pool of N, an eighth is for privileged users. Where k users have U of it, and this one of
+ * them has u, there is
+ *
+ *     L = 7/8 N - U    left, and it may have    (u + L) / (k + 1)    in all.
+ *
+ * No user can take the parts of others, so where users came before, there is less to share. But each of them left a part,
+ * and one more user finds one: a first one takes half of 7/8 N, a second one a third of the other half, and so on. */
 static uint64_t share(const struct xs_quota *q, const struct xs_quota_user *u, enum xs_pool pool)
 {
     uint64_t open = q->size[pool] - q->size[pool] / RESERVE, mine = u->used[pool];

@@ -23,7 +23,7 @@ enum xs_pool {
 };
 
 /** What a user has spent, in parts of a ring, and not got back yet. */
-struct xs_rings {
+struct xs_rate {
     uint64_t spent, since_ns;
 };
 
@@ -33,7 +33,7 @@ struct xs_quota_user {
     uint64_t key;
     uint32_t refs;
     uint64_t used[XS_POOL_COUNT];
-    struct xs_rings rings, messages, connects, asks;
+    struct xs_rate rings, messages, connects, asks;
     uint64_t http_spent_ns, http_since_ns; /* of the HTTP threads' time: see connections.h */
     uint64_t log_since_ns; /* see log_share.h */
     uint32_t log_lines;

@@ -3,7 +3,7 @@
 #include "http/listeners.h"
 
 #include "base/log.h"
-#include "host/haste.h"
+#include "host/interrupt_timer.h"
 #include "http/connections.h"
 #include "http/deadlines.h"
 #include "http/http_framing.h"
@@ -25,7 +25,7 @@
 #define MAX_BODY_BYTES  65536u
 #define MAX_CONNECTIONS (2 * XS_HTTP_CONNECTIONS) /* of one listener: some above the share, to refuse them */
 #define TIMEOUT_S       15u
-#define HASTE_US        20000u
+#define INTERRUPT_US        20000u
 #define REQUEST_NS      (10 * XS_NS_PER_S) /* for a whole request, from the connect or the end of the answer before it */
 #define ANSWER_NS       (60 * XS_NS_PER_S) /* for the answer, until its client has it */
 
@@ -41,7 +41,7 @@ struct xs_http {
     struct xs_deadlines *deadlines;
     uint16_t port; /* of tcp; 0: none */
     bool bare;     /* the kernel lets no client send descriptors through unix_ (Linux 6.16) */
-    struct xs_haste haste; /* of the thread of unix_, as n_unix; see hasten() */
+    struct xs_interrupt_timer interrupts; /* of the thread of unix_, as n_unix; see interrupt_closes() */
     unsigned n_unix;       /* its connections */
 };
 
@@ -233,18 +233,18 @@ static void log_line(void *cls, const char *format, va_list ap)
 
 /* Where the kernel lets descriptors through, the thread that reads the connection also closes them,
  * which can take as long as the sender likes. While there are connections, signals end such waits. */
-static void hasten(struct xs_http *h, enum MHD_ConnectionNotificationCode code)
+static void interrupt_closes(struct xs_http *h, enum MHD_ConnectionNotificationCode code)
 {
-    if (!h->haste.usable)
-        xs_haste_init(&h->haste); /* the calling thread is the one that needs it */
+    if (!h->interrupts.usable)
+        xs_interrupt_timer_init(&h->interrupts); /* the calling thread is the one that needs it */
     if (code == MHD_CONNECTION_NOTIFY_STARTED)
         h->n_unix++;
     else
         h->n_unix--;
     if (h->n_unix)
-        xs_haste_begin(&h->haste, HASTE_US);
+        xs_interrupt_timer_begin(&h->interrupts, INTERRUPT_US);
     else
-        xs_haste_once(&h->haste, HASTE_US); /* the last socket closes after this */
+        xs_interrupt_timer_once(&h->interrupts, INTERRUPT_US); /* the last socket closes after this */
 }
 
 /* For a connection above its user's share: the daemon reads nothing from it and closes it. */
@@ -301,7 +301,7 @@ static void notify_unix(void *cls, struct MHD_Connection *connection, void **sta
 
     notify(h, 0, connection, state, code);
     if (!h->bare)
-        hasten(h, code);
+        interrupt_closes(h, code);
 }
 
 /* The request line came. */
@@ -384,7 +384,7 @@ void xs_http_stop(struct xs_http *h)
     xs_events_end(h->events);
     if (h->unix_)
         MHD_stop_daemon(h->unix_);
-    xs_haste_fini(&h->haste);
+    xs_interrupt_timer_fini(&h->interrupts);
     if (h->tcp)
         MHD_stop_daemon(h->tcp);
     xs_events_free(h->events);

@@ -173,7 +173,7 @@ void xs_asks_writable(struct xs_server *s, struct xs_client *c)
         xs_client_drop(s, c, "left");
         return;
     }
-    xs_rings_asked(s, c, xs_now_ns() - began_ns);
+    xs_rate_asked(s, c, xs_now_ns() - began_ns);
     if (!sent)
         return;
     give_back(s, c);
@@ -192,7 +192,7 @@ void xs_asks_answer(struct xs_server *s, struct xs_request *r)
     a->head_sent = false;
     a->sending = true;
     a->moved_ns = s->now_ns;
-    xs_rings_asked(s, c, r->work_ns);
+    xs_rate_asked(s, c, r->work_ns);
     xs_asks_writable(s, c);
     if (!c->dead && a->sending)
         xs_client_listen(s, c);

@@ -83,7 +83,7 @@ static bool change_session(struct xs_server *s, struct xs_client *c, const struc
     }
     if (p->hint == XS_HINT_PRIORITY) {
         c->record.priority_set = true;
-        c->record.priority = r->asker.all ? (int32_t)p->value : xs_standing_clamp(&c->standing, (int32_t)p->value);
+        c->record.priority = r->asker.all ? (int32_t)p->value : xs_limits_clamp(&c->limits, (int32_t)p->value);
         c->record.priority_ns = r->began_ns;
     }
     return true;

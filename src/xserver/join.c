@@ -14,8 +14,8 @@
 #include "host/procinfo.h"
 #include "host/subuids.h"
 #include "xserver/handles.h"
-#include "xserver/shares/charges.h"
 #include "xserver/shares/log_share.h"
+#include "xserver/shares/user_quota.h"
 #include "xserver/windows.h"
 
 #include <errno.h>
@@ -74,7 +74,7 @@ static bool check(struct xs_server *s, struct xs_client *c, const struct xs_msg_
         return refuse(s, c, XS_REFUSED_PAGE, "hello needs two descriptors: the client page and an eventfd");
     if (!supersede(s, c, m->handle_prefix))
         return refuse(s, c, XS_REFUSED_DUPLICATE, "the prefix of its handles is another process's");
-    wrong = xs_charges_join(s, c);
+    wrong = xs_user_quota_join(s, c);
     return wrong ? refuse(s, c, XS_REFUSED_QUOTA, wrong) : true;
 }
 
@@ -233,13 +233,13 @@ bool xs_client_operates(const struct xs_server *s, const struct xs_client *c)
     return (c->peer.uid == 0 || xs_operators_have_peer(c->fd)) && xs_namespaces_are_hosts(c->peer.pid, c->peer.pidfd);
 }
 
-void xs_client_take_standing(struct xs_server *s, struct xs_client *c)
+void xs_client_take_limits(struct xs_server *s, struct xs_client *c)
 {
-    xs_standing_get(c->fd, c->peer.pid, c->peer.uid, c->peer.gid, xs_subuids_owner(c->peer.uid), &c->standing);
-    c->standing.exempt = c->standing.exempt || c->operates;
-    xs_sched_process_set_exempt(s->sched, c->process, c->standing.exempt);
-    xs_sched_process_set_priority_most(c->process, c->standing.most);
-    xs_sched_process_set_weight(s->sched, c->process, c->standing.weight);
+    xs_limits_get(c->fd, c->peer.pid, c->peer.uid, c->peer.gid, xs_subuids_owner(c->peer.uid), &c->limits);
+    c->limits.exempt = c->limits.exempt || c->operates;
+    xs_sched_process_set_exempt(s->sched, c->process, c->limits.exempt);
+    xs_sched_process_set_priority_most(c->process, c->limits.most);
+    xs_sched_process_set_weight(s->sched, c->process, c->limits.weight);
 }
 
 /* An operator's wishes for a process hold for its later sessions: a process may lose its connection
@@ -306,7 +306,7 @@ bool xs_client_join(struct xs_server *s, struct xs_client *c, const struct xs_ms
     fds[1] = -1;
     move_to_clients(s, c);
     fill_record(c, m);
-    xs_client_take_standing(s, c);
+    xs_client_take_limits(s, c);
     apply_wishes(s, c, m);
     r = welcome(s, c, page_fd);
     close(page_fd);
@@ -317,12 +317,12 @@ bool xs_client_join(struct xs_server *s, struct xs_client *c, const struct xs_ms
         xs_client_drop(s, c, "the answer did not reach it");
         return false;
     }
-    if (s->deaths)
-        c->death_slot = xs_deaths_add(s->deaths, &c->page->h.owner_tid);
+    if (s->death_watch)
+        c->death_slot = xs_death_watch_add(s->death_watch, &c->page->h.owner_tid);
     s->class_session = 0;
     s->house_ns = s->now_ns;
     XS_PROBE2(join, c->peer.pid, c->session);
-    if (!xs_errands_read_cmdline(s->errands, c->peer.uid, c->peer.pid, c->session))
+    if (!xs_close_worker_read_cmdline(s->close_worker, c->peer.uid, c->peer.pid, c->session))
         log_joined(s, c);
     return true;
 }
@@ -336,9 +336,9 @@ static bool is_alive(const struct xs_client *c)
 
 void xs_client_take_cmdlines(struct xs_server *s)
 {
-    struct xs_errand_answer *a;
+    struct xs_close_worker_answer *a;
 
-    while (s->errands && (a = xs_errands_take(s->errands)) != NULL) {
+    while (s->close_worker && (a = xs_close_worker_take(s->close_worker)) != NULL) {
         /* those that joined last are the last in the list */
         for (struct xs_list *at = s->clients.prev; at != &s->clients; at = at->prev) {
             struct xs_client *c = XS_CONTAINER_OF(at, struct xs_client, link);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The end of a program's session. A program may have thousands of queues. Those beyond one step go first, a step in each round
  * of the main loop, as if the program had removed them. Then it leaves with the rest. The steps count against what its user
- * may tell xserver (shares/rings.h): while the user has spent that, its programs leave later. */
+ * may tell xserver (shares/rate_limit.h): while the user has spent that, its programs leave later. */
 #include "xserver/server.h"
 
 #include "base/futex.h"
@@ -9,8 +9,8 @@
 #include "base/static_probe.h"
 #include "base/str.h"
 #include "xserver/handles.h"
-#include "xserver/shares/charges.h"
 #include "xserver/shares/log_share.h"
+#include "xserver/shares/user_quota.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -65,7 +65,7 @@ static void leave(struct xs_server *s, struct xs_client *c)
     if (s->n_clients == 0)
         s->idle_since_ns = s->now_ns;
     s->house_ns = s->now_ns;
-    xs_charges_gone(s, c);
+    xs_user_quota_gone(s, c);
     xs_list_add(&s->dead, &c->link);
 }
 
@@ -99,7 +99,7 @@ static bool step(struct xs_server *s, struct xs_client *c)
     if (c->record.queues > QUEUES_A_STEP) {
         forget_queues(s, c, QUEUES_A_STEP);
         if (!c->privileged)
-            (void)xs_rings_spend(&c->user->messages, QUEUES_A_STEP, 0, s->now_ns);
+            (void)xs_rate_spend(&c->user->messages, QUEUES_A_STEP, 0, s->now_ns);
     }
     if (c->record.queues > QUEUES_A_STEP)
         return false;
@@ -110,8 +110,8 @@ static bool step(struct xs_server *s, struct xs_client *c)
 
 void xs_client_leave(struct xs_server *s, struct xs_client *c, const char *why)
 {
-    if (s->deaths)
-        xs_deaths_remove(s->deaths, c->death_slot);
+    if (s->death_watch)
+        xs_death_watch_remove(s->death_watch, c->death_slot);
     xs_changes_client_goes(s, c);
     xs_str_copy(c->record.left_why, sizeof(c->record.left_why), why);
     forget_heat(s, c);
@@ -132,14 +132,14 @@ void xs_client_leave_on(struct xs_server *s)
 {
     if (s->now_ns < s->leave_ns)
         return;
-    s->leave_ns = s->now_ns + XS_RINGS_LOOK_NS;
+    s->leave_ns = s->now_ns + XS_RATE_LOOK_NS;
     for (unsigned i = 0; i < LOOKS && !xs_list_empty(&s->leaving); i++) {
         struct xs_client *c = XS_CONTAINER_OF(s->leaving.next, struct xs_client, link);
 
         xs_list_remove(&c->link); /* in turn */
         xs_list_add(&s->leaving, &c->link);
         /* the program's end frees the device for others at once, whatever its user has spent */
-        if (!c->privileged && !any_ready(c) && !xs_rings_recovered(&c->user->messages, 0, s->now_ns))
+        if (!c->privileged && !any_ready(c) && !xs_rate_recovered(&c->user->messages, 0, s->now_ns))
             continue;
         (void)step(s, c);
         s->leave_ns = s->now_ns;
@@ -198,7 +198,7 @@ void xs_client_free_dead(struct xs_server *s, unsigned limit)
         if (!unmap(c->server_page, sizeof(*c->server_page), &limit))
             return;
         xs_list_remove(&c->link);
-        xs_charges_free_devices(c);
+        xs_user_quota_free_devices(c);
         free(c->asking);
         free(c);
     }

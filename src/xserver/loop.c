@@ -177,7 +177,7 @@ static bool bells(struct xs_server *s, const struct epoll_event *ev, int n)
 
         if (source->kind != XS_SRC_BELL || source->client->dead)
             continue;
-        if (xs_rings_heard(s, source->client, true)) {
+        if (xs_rate_heard(s, source->client, true)) {
             any = true;
             xs_client_heat(s, source->client);
         }
@@ -190,7 +190,7 @@ static bool poll_hot(struct xs_server *s)
     bool any = false;
 
     for (unsigned i = 0; i < s->n_hot; i++) {
-        if (xs_sched_process_rang(s->hot[i]->process) && xs_rings_heard(s, s->hot[i], false)) {
+        if (xs_sched_process_rang(s->hot[i]->process) && xs_rate_heard(s, s->hot[i], false)) {
             s->hot[i]->rang_ns = s->now_ns;
             any = true;
         }
@@ -267,7 +267,7 @@ static uint64_t spin(struct xs_server *s, uint64_t next, struct epoll_event *ev,
          round++) {
         bool rang = poll_hot(s);
 
-        rang = xs_rings_look(s) || rang;
+        rang = xs_rate_look(s) || rang;
         if (rang || s->now_ns >= next || s->now_ns >= s->lease_ns) {
             uint64_t decisions = s->counts.decision.count;
 
@@ -341,7 +341,7 @@ void xs_server_run(struct xs_server *s, void (*reload)(struct xs_server *s))
         rang = bells(s, ev, n);
         if (n == MAX_EVENTS) /* there are more, doorbells among them */
             rang = poll_hot(s) || rang;
-        if (xs_rings_look(s) || rang)
+        if (xs_rate_look(s) || rang)
             decide(s, s->now_ns);
         xs_loads_look(s);
         control(s, ev, n);

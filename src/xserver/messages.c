@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "base/static_probe.h"
 #include "xserver/handles.h"
-#include "xserver/shares/charges.h"
+#include "xserver/shares/user_quota.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -18,11 +18,11 @@
 void xs_client_bound_hints(const struct xs_client *c, const struct xs_hints *before, struct xs_hints *h)
 {
     if (h->priority != before->priority)
-        h->priority = xs_standing_clamp(&c->standing, h->priority);
+        h->priority = xs_limits_clamp(&c->limits, h->priority);
     if (h->lax_priority != before->lax_priority)
-        h->lax_priority = xs_standing_clamp(&c->standing, h->lax_priority);
+        h->lax_priority = xs_limits_clamp(&c->limits, h->lax_priority);
     if (h->critical_priority != before->critical_priority)
-        h->critical_priority = xs_standing_clamp(&c->standing, h->critical_priority);
+        h->critical_priority = xs_limits_clamp(&c->limits, h->critical_priority);
 }
 
 struct xs_dated_hints xs_server_queue_hints(const struct xs_server_queue *q)
@@ -68,9 +68,9 @@ static void queue_add(struct xs_server *s, struct xs_client *c, const struct xs_
     const char *wrong;
 
     xs_hints_of_add(&wish, m, c->record.protocol_minor);
-    hints->priority = c->record.priority_set ? c->record.priority : xs_standing_clamp(&c->standing, hints->priority);
-    hints->lax_priority = xs_standing_clamp(&c->standing, hints->lax_priority);
-    hints->critical_priority = xs_standing_clamp(&c->standing, hints->critical_priority);
+    hints->priority = c->record.priority_set ? c->record.priority : xs_limits_clamp(&c->limits, hints->priority);
+    hints->lax_priority = xs_limits_clamp(&c->limits, hints->lax_priority);
+    hints->critical_priority = xs_limits_clamp(&c->limits, hints->critical_priority);
     if (m->handle > INT64_MAX) {
         xs_client_refuse(s, c, XS_REFUSED_MALFORMED, XS_MSG_queue_add, m->handle,
                          "a handle has at most 63 bits");
@@ -85,12 +85,12 @@ static void queue_add(struct xs_server *s, struct xs_client *c, const struct xs_
         return;
     }
     q = calloc(1, sizeof(*q));
-    wrong = q ? xs_charges_queue(s, c, q, m->device) : "out of memory";
+    wrong = q ? xs_user_quota_queue(s, c, q, m->device) : "out of memory";
     if (!wrong) {
         q->sched =
             xs_sched_queue_add(s->sched, c->process, m->handle, m->device, m->cell, hints, s->now_ns, q);
         if (!q->sched) {
-            xs_charges_queue_gone(s, c, q);
+            xs_user_quota_queue_gone(s, c, q);
             wrong = "out of memory";
         }
     }
@@ -142,7 +142,7 @@ void xs_server_queue_forget(struct xs_server *s, struct xs_server_queue *q)
     xs_handles_remove(s, q);
     c->cells[q->cell / 64] &= ~(1ull << q->cell % 64);
     c->record.queues--;
-    xs_charges_queue_gone(s, c, q);
+    xs_user_quota_queue_gone(s, c, q);
     xs_list_remove(&q->in_client);
     xs_list_remove(&q->in_server);
     xs_list_remove(&q->in_unsent);

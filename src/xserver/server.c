@@ -14,7 +14,7 @@
 #include "transport/http_socket.h"
 #include "xserver/activation.h"
 #include "xserver/handles.h"
-#include "xserver/shares/charges.h"
+#include "xserver/shares/user_quota.h"
 #include "xserver/windows.h"
 
 #include <errno.h>
@@ -182,13 +182,13 @@ static int find_operators(const struct xs_options *o, bool reload, int64_t *ret,
     return 0;
 }
 
-static int set_standing(const struct xs_options *o, bool reload, char *ret_error, size_t error_size)
+static int set_limits(const struct xs_options *o, bool reload, char *ret_error, size_t error_size)
 {
-    struct xs_standing_text limits = {o->priority_limits, is_strict(o, XS_OPT_priority_limits, reload)};
-    struct xs_standing_text exempt = {o->user_share_exempt, is_strict(o, XS_OPT_user_share_exempt, reload)};
-    struct xs_standing_text weights = {o->user_shares, is_strict(o, XS_OPT_user_shares, reload)};
+    struct xs_limits_text limits = {o->priority_limits, is_strict(o, XS_OPT_priority_limits, reload)};
+    struct xs_limits_text exempt = {o->user_share_exempt, is_strict(o, XS_OPT_user_share_exempt, reload)};
+    struct xs_limits_text weights = {o->user_shares, is_strict(o, XS_OPT_user_shares, reload)};
 
-    return xs_standing_set(&limits, &exempt, &weights, ret_error, error_size);
+    return xs_limits_set(&limits, &exempt, &weights, ret_error, error_size);
 }
 
 /* One line about a policy whose xsched/policy.h differs from this program's. */
@@ -421,11 +421,11 @@ static int make_descriptors(struct xs_server *s)
     s->listener_source.kind = XS_SRC_LISTENER;
     s->timer_source.kind = XS_SRC_TIMER;
     s->signals_source.kind = XS_SRC_SIGNALS;
-    s->deaths_source.kind = XS_SRC_DEATHS;
+    s->death_source.kind = XS_SRC_DEATHS;
     if ((r = xs_server_watch(s, s->listener, EPOLLIN, &s->listener_source)) < 0 ||
         (r = xs_server_watch(s, s->timer, EPOLLIN, &s->timer_source)) < 0 ||
         (r = xs_server_watch(s, s->signals, EPOLLIN, &s->signals_source)) < 0 ||
-        (r = xs_server_watch(s, s->wake, EPOLLIN, &s->deaths_source)) < 0)
+        (r = xs_server_watch(s, s->wake, EPOLLIN, &s->death_source)) < 0)
         return r;
     return 0;
 }
@@ -460,13 +460,13 @@ int xs_server_start(struct xs_server *s, const struct xs_options *o, char *ret_e
     s->watchdog_ns = xs_activation_watchdog_ns();
     raise_limits(s);
     widen_descriptor_table();
-    xs_charges_configure(s);
+    xs_user_quota_configure(s);
     xs_subuids_load();
     r = find_operators(o, false, &operators, ret_error, error_size);
     if (r < 0)
         return r;
     xs_operators_set(operators);
-    r = set_standing(o, false, ret_error, error_size);
+    r = set_limits(o, false, ret_error, error_size);
     if (r < 0)
         return r;
 
@@ -485,13 +485,13 @@ int xs_server_start(struct xs_server *s, const struct xs_options *o, char *ret_e
             snprintf(ret_error, error_size, "cannot start: %s", strerror(-r));
         return r;
     }
-    s->deaths = xs_deaths_new(s->wake);
-    s->errands = xs_errands_new(s->wake);
-    if (!s->errands) {
+    s->death_watch = xs_death_watch_new(s->wake);
+    s->close_worker = xs_close_worker_new(s->wake);
+    if (!s->close_worker) {
         snprintf(ret_error, error_size, "out of memory");
         return -ENOMEM;
     }
-    s->counts.early_death = s->deaths != NULL;
+    s->counts.early_death = s->death_watch != NULL;
     if (!xs_http_socket(s->socket_path, s->http_path, sizeof(s->http_path)))
         XS_WARN("the path %s leaves no room for the name of an HTTP socket beside it: there is none", s->socket_path);
     if (s->options.idle_exit_s || s->watchdog_ns)
@@ -524,9 +524,9 @@ void xs_server_stop(struct xs_server *s)
     xs_lv3_free(s->lv3);
     free(s->timeline.ring);
     free(s->loads.ring);
-    xs_deaths_free(s->deaths);
-    xs_errands_free(s->errands);
-    s->errands = NULL;
+    xs_death_watch_free(s->death_watch);
+    xs_close_worker_free(s->close_worker);
+    s->close_worker = NULL;
     if (s->sched)
         xs_sched_free(s->sched);
     xs_policy_unload(s->module);
@@ -561,12 +561,12 @@ void xs_server_set_policy(struct xs_server *s, const struct xs_policy_ops *polic
 
 static int check_rules(enum xs_option_id id, const char *rules, char *ret_error, size_t error_size)
 {
-    struct xs_standing_list list;
+    struct xs_limits_list list;
     char why[160];
-    enum xs_standing_values values = id == XS_OPT_priority_limits ? XS_STANDING_RANGES
-                                     : id == XS_OPT_user_shares  ? XS_STANDING_WEIGHTS
-                                                                 : XS_STANDING_NAMES;
-    int r = xs_standing_parse(&list, rules, values, false, why, sizeof(why));
+    enum xs_limits_values values = id == XS_OPT_priority_limits ? XS_LIMITS_RANGES
+                                     : id == XS_OPT_user_shares  ? XS_LIMITS_WEIGHTS
+                                                                 : XS_LIMITS_NAMES;
+    int r = xs_limits_parse(&list, rules, values, false, why, sizeof(why));
 
     if (r < 0)
         snprintf(ret_error, error_size, "%s: %s", xs_option_rows[id].name, why);
@@ -599,7 +599,7 @@ struct prepared {
     int64_t operators;
 };
 
-/* Rules are the last: xs_standing_set takes both over, or none. @return 0 or -errno with the reason */
+/* Rules are the last: xs_limits_set takes both over, or none. @return 0 or -errno with the reason */
 static int prepare(struct xs_server *s, const struct xs_options *o, struct prepared *ret, char *ret_error,
                    size_t error_size)
 {
@@ -613,7 +613,7 @@ static int prepare(struct xs_server *s, const struct xs_options *o, struct prepa
         ret->policy = xs_policy_find(o->policy, &ret->module, ret_error, error_size);
     if (!ret->policy)
         return -EINVAL;
-    r = set_standing(o, true, ret_error, error_size);
+    r = set_limits(o, true, ret_error, error_size);
     if (r < 0)
         xs_policy_unload(ret->module);
     return r;
@@ -644,10 +644,10 @@ int xs_server_apply_options(struct xs_server *s, const struct xs_options *o, cha
     xs_options_take_live(&s->options, o);
     xs_operators_set(p.operators);
     xs_subuids_load();
-    xs_charges_configure(s);
+    xs_user_quota_configure(s);
     XS_LIST_FOR(c, &s->clients, struct xs_client, link) {
         c->operates = xs_client_operates(s, c);
-        xs_client_take_standing(s, c);
+        xs_client_take_limits(s, c);
     }
     xs_sched_set_user_share(s->sched, s->options.user_share);
     xs_prewake_configure(s);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The server's own tables. They belong to the main loop's thread, except the words that
- * deaths.h names. */
+ * death_watch.h names. */
 #ifndef XS_XSERVER_SERVER_H
 #define XS_XSERVER_SERVER_H
 
@@ -13,8 +13,8 @@
 #include "wire/wire.h"
 #include "xserver/prewake/prewake.h"
 #include "xserver/prewake/arrivals.h"
-#include "xserver/deaths.h"
-#include "xserver/errands/errands.h"
+#include "xserver/death_watch.h"
+#include "xserver/close_worker.h"
 #include "xserver/announced.h"
 #include "xserver/asks.h"
 #include "xserver/records/history.h"
@@ -23,10 +23,10 @@
 #include "xserver/level3/lv3_kfd.h"
 #include "xserver/options.h"
 #include "xserver/realtime.h"
-#include "xserver/shares/rings.h"
+#include "xserver/shares/rate_limit.h"
 #include "xserver/swaps/swaps.h"
 #include "xserver/records/timeline.h"
-#include "xserver/users/standing.h"
+#include "xserver/users/priority_limits.h"
 
 #define XS_LEAVES_A_ROUND 256u /* queues of a program that ends, see leave.c */
 #define XS_FREES_A_ROUND  1024u /* queues whose storage it frees; a page of a program counts as many */
@@ -67,7 +67,7 @@ struct xs_client {
     struct xs_quota_user *user;
     bool privileged; /* it operates, and is in no pod that has a share of its own: shares do not bind it */
     bool charged; /* its session */
-    struct xs_standing standing;
+    struct xs_limits limits;
     bool operates; /* it may see and change everything: see xs_client_operates */
     bool joined, waiting_to_send;
     bool dead; /* dropped: no request sees it. While it is in the server's leaving, the scheduler has its queues */
@@ -141,7 +141,7 @@ struct xs_server {
     struct xs_sched *sched;
     struct xs_policy_module *module; /* the policy's, when it came from a shared object; else NULL */
     int epoll, timer, signals, listener, wake;
-    struct xs_source listener_source, timer_source, signals_source, deaths_source;
+    struct xs_source listener_source, timer_source, signals_source, death_source;
     char socket_path[XS_SOCKET_PATH_BYTES], http_path[XS_SOCKET_PATH_BYTES];
     int lock_fd;
     int last_fd, most_fds; /* the number of the latest descriptor; how many there may be */
@@ -169,9 +169,9 @@ struct xs_server {
     uint32_t n_kfd;               /* devices of programs that suspend their queues themselves */
     struct xs_lv3_counts kfd_counts; /* of these */
     struct xs_list quiet;         /* programs whose messages it does not read for a moment */
-    struct xs_rings accepts;      /* connections of all */
+    struct xs_rate accepts;      /* connections of all */
     bool deaf;                    /* it does not accept for a moment: too many connect */
-    struct xs_list muted;         /* programs to whose doorbells it does not listen, see shares/rings.h */
+    struct xs_list muted;         /* programs to whose doorbells it does not listen, see shares/rate_limit.h */
     uint64_t muted_ns;            /* look at some of them then */
 
     struct xs_list steered;       /* programs that level 3 may steer: they passed groups, or have
@@ -182,8 +182,8 @@ struct xs_server {
     size_t n_lv3_devices;
     uint64_t lv3_ns;              /* decide on slices again then */
 
-    struct xs_deaths *deaths; /* NULL: the kernel cannot */
-    struct xs_errands *errands;
+    struct xs_death_watch *death_watch; /* NULL: the kernel cannot */
+    struct xs_close_worker *close_worker;
     int64_t clock_offset_ns;    /* its own, as xs_clock_offset_ns */
     struct xs_request *walking; /* snapshots in progress, through next */
     struct xs_changes changes;
@@ -288,7 +288,7 @@ bool xs_client_reap(struct xs_server *s, uint64_t until_ns);
  *  in the host's own namespaces. For the latter it reads some files of /proc. */
 bool xs_client_operates(const struct xs_server *s, const struct xs_client *c);
 /** Applies the configuration's rules for its user, from now on. c->operates is valid. */
-void xs_client_take_standing(struct xs_server *s, struct xs_client *c);
+void xs_client_take_limits(struct xs_server *s, struct xs_client *c);
 void xs_client_heat(struct xs_server *s, struct xs_client *c);
 
 /* join.c: a program's first message */

@@ -7,8 +7,8 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "xserver/shares/charges.h"
 #include "xserver/shares/log_share.h"
+#include "xserver/shares/user_quota.h"
 #include "xserver/windows.h"
 
 #include <errno.h>
@@ -59,10 +59,11 @@ void xs_client_accept(struct xs_server *s)
     for (int i = 0; i < ACCEPTS_A_ROUND && may && !(i && xs_now_ns() - s->now_ns > READ_NS); i++) {
         struct xs_socket_peer peer;
         struct xs_client *c;
+        bool may_join;
         int fd = xs_socket_accept(s->listener, &peer);
 
         s->last_fd = fd < 0 ? s->last_fd : fd;
-        may = fd < 0 || xs_rings_accepted(s);
+        may = fd < 0 || xs_rate_accepted(s);
         if (fd < 0) {
             if (fd == -EMFILE || fd == -ENFILE) {
                 /* the listener stays readable: close the oldest connection that said nothing */
@@ -74,13 +75,14 @@ void xs_client_accept(struct xs_server *s)
             }
             return;
         }
-        c = xs_errands_behind(s->errands, peer.uid) || !xs_charges_accept(s, &peer) ? NULL : client_new(s, fd, &peer);
-        if (!c || !xs_charges_connection(s, c) ||
+        may_join = !xs_close_worker_behind(s->close_worker, peer.uid) && xs_user_quota_accept(s, &peer);
+        c = may_join ? client_new(s, fd, &peer) : NULL;
+        if (!c || !xs_user_quota_connection(s, c) ||
             xs_server_watch(s, fd, EPOLLIN | EPOLLRDHUP, &c->socket_source) < 0) {
             if (c)
-                xs_charges_gone(s, c);
+                xs_user_quota_gone(s, c);
             free(c);
-            xs_errands_close(s->errands, peer.uid, &fd);
+            xs_close_worker_close(s->close_worker, peer.uid, &fd);
             xs_fd_close(&peer.pidfd);
             continue;
         }
@@ -99,7 +101,7 @@ static bool close_unused(struct xs_server *s, uint32_t uid, int *fds, unsigned n
 
     for (unsigned i = 0; i < n_fds; i++) {
         any = any || fds[i] >= 0;
-        xs_errands_close_passed(s->errands, uid, &fds[i]);
+        xs_close_worker_close_passed(s->close_worker, uid, &fds[i]);
     }
     return any;
 }
@@ -113,10 +115,10 @@ static ssize_t receive(struct xs_server *s, struct xs_client *c, unsigned char *
     ssize_t n;
 
     if (XS_UNLIKELY(scarce))
-        xs_errands_hasten(s->errands, true);
+        xs_close_worker_hasten(s->close_worker, true);
     n = xs_socket_receive(c->fd, packet, fds, XS_SOCKET_MAX_FDS, ret_n);
     if (XS_UNLIKELY(scarce))
-        xs_errands_hasten(s->errands, false);
+        xs_close_worker_hasten(s->close_worker, false);
     for (unsigned i = 0; i < *ret_n; i++)
         s->last_fd = fds[i];
     return n;
@@ -138,7 +140,7 @@ void xs_client_readable(struct xs_server *s, struct xs_client *c, bool hung_up)
 
         if (c->asking && c->asking->r) /* one question at a time */
             return;
-        if (i == 0 && !xs_rings_may_speak(s, c)) {
+        if (i == 0 && !xs_rate_may_speak(s, c)) {
             if (hung_up) /* it would be an event in each round, and no program waits for an answer */
                 xs_client_drop(s, c, "left");
             return;
@@ -155,9 +157,9 @@ void xs_client_readable(struct xs_server *s, struct xs_client *c, bool hung_up)
         } else {
             (void)xs_message_handle(s, c, packet, (size_t)n, fds, n_fds);
         }
-        if (close_unused(s, uid, fds, n_fds) && !c->dead && xs_errands_behind(s->errands, uid))
+        if (close_unused(s, uid, fds, n_fds) && !c->dead && xs_close_worker_behind(s->close_worker, uid))
             xs_client_drop(s, c, "sends descriptors faster than xserver can close them");
-        if (!c->dead && !xs_rings_spoke(s, c, !joined && !c->asking))
+        if (!c->dead && !xs_rate_spoke(s, c, !joined && !c->asking))
             return;
     }
 }
@@ -228,8 +230,8 @@ static bool send_pending(struct xs_server *s, struct xs_client *c, struct xs_ser
 
 void xs_client_tell(struct xs_server *s, struct xs_server_queue *q)
 {
-    if (!q->client->waiting_to_send && xs_rings_may_speak(s, q->client) && send_pending(s, q->client, q)) {
-        (void)xs_rings_spoke(s, q->client, false);
+    if (!q->client->waiting_to_send && xs_rate_may_speak(s, q->client) && send_pending(s, q->client, q)) {
+        (void)xs_rate_spoke(s, q->client, false);
         return;
     }
     if (xs_list_empty(&q->in_unsent))
@@ -259,7 +261,7 @@ void xs_client_writable(struct xs_server *s, struct xs_client *c)
         if (!send_pending(s, c, q))
             return;
         xs_list_remove(&q->in_unsent);
-        if (!xs_rings_spoke(s, c, false))
+        if (!xs_rate_spoke(s, c, false))
             return; /* ready again once xserver may send more */
     }
     if (xs_list_empty(&c->unsent)) /* else the socket is ready the next time as well */
@@ -310,7 +312,7 @@ void xs_client_drop(struct xs_server *s, struct xs_client *c, const char *why)
     if (c->dead)
         return;
     c->dead = true;
-    xs_rings_forget(c);
+    xs_rate_forget(c);
     xs_list_remove(&c->link);
     xs_list_remove(&c->of_pid);
     if (c->joined) {
@@ -322,7 +324,7 @@ void xs_client_drop(struct xs_server *s, struct xs_client *c, const char *why)
             xs_asks_gone(s, c);
         else
             s->n_unjoined--;
-        xs_charges_gone(s, c);
+        xs_user_quota_gone(s, c);
         xs_list_add(&s->dead, &c->link);
     }
     /* The program has the eventfd too: closing our descriptor would not take it out of the set. */
@@ -336,7 +338,7 @@ void xs_client_drop(struct xs_server *s, struct xs_client *c, const char *why)
         c->peer.pidfd = -1;
     }
     epoll_ctl(s->epoll, EPOLL_CTL_DEL, c->fd, NULL);
-    xs_errands_close(s->errands, c->peer.uid, &c->fd);
+    xs_close_worker_close(s->close_worker, c->peer.uid, &c->fd);
     xs_fd_close(&c->bell); /* an eventfd: join.c looked */
     xs_fd_close(&c->peer.pidfd);
 }

@@ -57,8 +57,8 @@ static void set_up(void)
     o.max_client_queues = 40;
     o.max_user_queues = 100;
     FUZZ_CHECK(xs_server_start(&g_server, &o, error, sizeof(error)) == 0);
-    xs_deaths_free(g_server.deaths); /* a hand-shake between threads at each join; server.death has it */
-    g_server.deaths = NULL;
+    xs_death_watch_free(g_server.death_watch); /* a hand-shake between threads at each join; server.death has it */
+    g_server.death_watch = NULL;
     /* nothing needs the names any more but xs_socket_connect: that one file stays until the end */
     snprintf(path, sizeof(path), "%s/s.lock", g_dir);
     unlink(path);

@@ -6,7 +6,7 @@
 
 #include "xserver/level3/lv3.h"
 #include "xserver/server.h"
-#include "xserver/shares/charges.h"
+#include "xserver/shares/user_quota.h"
 
 #include <stdlib.h>
 
@@ -15,7 +15,7 @@ static inline void lv3_scene_begin(struct xs_server *s)
     xs_options_defaults(&s->options);
     xs_list_init(&s->clients);
     xs_list_init(&s->steered);
-    xs_charges_configure(s);
+    xs_user_quota_configure(s);
     s->now_ns = XS_NS_PER_S;
     s->lv3_ns = UINT64_MAX;
     s->sched = xs_sched_new(xs_policy_by_name("HPF"), NULL, NULL, NULL);
@@ -38,7 +38,7 @@ static inline void lv3_scene_add(struct xs_server *s, struct xs_client *client, 
     client->user = xs_quota_user_get(&s->quota, 0);
     client->privileged = true;
     client->process = xs_sched_process_add(s->sched, &info, client);
-    assert_null(xs_charges_queue(s, client, q, device));
+    assert_null(xs_user_quota_queue(s, client, q, device));
     assert_true(xs_lv3_steer(s, client));
     q->client = client;
     q->level = 3;
@@ -51,8 +51,8 @@ static inline void lv3_scene_add(struct xs_server *s, struct xs_client *client, 
 static inline void lv3_scene_end(struct xs_server *s, struct xs_client *a, struct xs_client *b)
 {
     xs_sched_free(s->sched);
-    xs_charges_free_devices(a);
-    xs_charges_free_devices(b);
+    xs_user_quota_free_devices(a);
+    xs_user_quota_free_devices(b);
     xs_quota_fini(&s->quota);
 }
 

@@ -72,7 +72,7 @@ static void round_of_loop(void)
         xs_requests_walk(&g_inside);
     if (g_inside.changes.first)
         xs_requests_change_step(&g_inside);
-    (void)xs_rings_look(&g_inside);
+    (void)xs_rate_look(&g_inside);
 }
 
 /* @return a packet's bytes; 0: hung up */

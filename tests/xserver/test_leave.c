@@ -3,7 +3,7 @@
 #include "in_process.h"
 
 #include "xserver/handles.h"
-#include "xserver/shares/rings.h"
+#include "xserver/shares/rate_limit.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -195,7 +195,7 @@ static void costs_its_user(void **state)
     u->messages.since_ns = g_inside.now_ns;
     hang_up();
     assert_int_equal(u->messages.spent, XS_LEAVES_A_ROUND);
-    u->messages.spent = XS_RINGS_BURST * XS_RINGS_PARTS + XS_RINGS_A_SECOND * XS_RINGS_PARTS / 100; /* 10 ms */
+    u->messages.spent = XS_RATE_BURST * XS_RATE_PARTS + XS_RATE_A_SECOND * XS_RATE_PARTS / 100; /* 10 ms */
     before = queues();
     for (int i = 0; i < 10; i++) {
         g_inside.now_ns += XS_NS_PER_MS / 2;

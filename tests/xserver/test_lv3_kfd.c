@@ -281,7 +281,7 @@ static void claims_cost_little(void **state)
         for (unsigned k = 1; k < THEIRS; k++) {
             struct xs_server_queue *q = &queues[i * THEIRS + k];
 
-            assert_null(xs_charges_queue(&c->s, &them[i], q, DEVICE + (k < XS_LV3_KFD_DEVICES ? k : 0)));
+            assert_null(xs_user_quota_queue(&c->s, &them[i], q, DEVICE + (k < XS_LV3_KFD_DEVICES ? k : 0)));
             xs_list_init(&q->in_unsent);
             q->client = &them[i];
             q->level = 3;
@@ -305,7 +305,7 @@ static void claims_cost_little(void **state)
         xs_lv3_forget(&c->s, &them[i]);
         xs_list_remove(&them[i].link);
         xs_sched_process_remove(c->s.sched, them[i].process, c->s.now_ns);
-        xs_charges_free_devices(&them[i]);
+        xs_user_quota_free_devices(&them[i]);
         free(them[i].page);
     }
     free(them);

@@ -2,8 +2,8 @@
 /* Slices that follow which program is ready, as the server sees it. */
 #include "steered.h"
 
-#include "lv3_scene.h"
 #include "hal/cuda/rm/rm.h"
+#include "lv3_scene.h"
 #include "sched/internal.h"
 
 struct scene {
@@ -214,7 +214,7 @@ static void longer_beside_gaps_or_length(void **state)
 static void drop_queue(struct scene *c)
 {
     xs_list_remove(&c->qb.in_client);
-    xs_charges_queue_gone(&c->s, &c->b, &c->qb);
+    xs_user_quota_queue_gone(&c->s, &c->b, &c->qb);
 }
 
 static void given_back_below_level_3(void **state)
@@ -256,7 +256,7 @@ static void one_bound_for_all_devices(void **state)
 
     (void)state;
     tell_others_as = DEVICE + 0x100;
-    assert_null(xs_charges_queue(&c->s, &c->b, &more, tell_others_as));
+    assert_null(xs_user_quota_queue(&c->s, &c->b, &more, tell_others_as));
     more.sched = xs_sched_queue_add(c->s.sched, c->b.process, 77, tell_others_as, 1, &hints, c->s.now_ns, &more);
     xs_list_add(&c->b.queues, &more.in_client);
     g_program = c->b.lv3;

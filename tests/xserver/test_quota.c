@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fair shares, subordinate user ids and what is remembered of ended programs: the rules, without a server. */
 #include "host/quota.h"
-#include "xserver/shares/rings.h"
 #include "host/subuids.h"
 #include "http/connections.h"
 #include "xserver/records/history.h"
+#include "xserver/shares/rate_limit.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -104,26 +104,26 @@ static void subordinate_ids_have_owners(void **state)
 /* A program that launches and completes as fast as it can is heard; one that rings for nothing is not for long. */
 static void rings_are_counted(void **state)
 {
-    struct xs_rings r = {0};
+    struct xs_rate r = {0};
     uint64_t now = XS_NS_PER_S, n = 0;
 
     (void)state;
     for (; n < 1000000; n++, now += 20 * XS_NS_PER_US) /* 50000 a second that wake, as no program can for long, ... */
-        if (!xs_rings_spend(&r, n % 2 ? XS_RINGS_WOKE : XS_RINGS_AWAKE, 2, now))
+        if (!xs_rate_spend(&r, n % 2 ? XS_RATE_WOKE : XS_RATE_AWAKE, 2, now))
             break;
     assert_int_equal(n, 1000000);
     for (n = 0; n < 1000000; n++, now += 8 * XS_NS_PER_US) /* ... or 125000 while it looks anyway */
-        if (!xs_rings_spend(&r, XS_RINGS_AWAKE, 2, now))
+        if (!xs_rate_spend(&r, XS_RATE_AWAKE, 2, now))
             break;
     assert_int_equal(n, 1000000);
-    for (n = 0; xs_rings_spend(&r, XS_RINGS_PARTS, 0, now); n++)
+    for (n = 0; xs_rate_spend(&r, XS_RATE_PARTS, 0, now); n++)
         now += 5 * XS_NS_PER_US;
-    assert_in_range(n, XS_RINGS_BURST / 2, 2 * XS_RINGS_BURST);
-    assert_false(xs_rings_recovered(&r, 8, now));
-    assert_true(xs_rings_recovered(&r, 8, now + XS_NS_PER_S / 2));
-    for (n = 0; xs_rings_spend(&r, XS_RINGS_AWAKE, 128, now); n++) /* each has a step of a program's queues read */
+    assert_in_range(n, XS_RATE_BURST / 2, 2 * XS_RATE_BURST);
+    assert_false(xs_rate_recovered(&r, 8, now));
+    assert_true(xs_rate_recovered(&r, 8, now + XS_NS_PER_S / 2));
+    for (n = 0; xs_rate_spend(&r, XS_RATE_AWAKE, 128, now); n++) /* each has a step of a program's queues read */
         now += 100 * XS_NS_PER_US;
-    assert_in_range(n, 1, XS_RINGS_BURST / 8);
+    assert_in_range(n, 1, XS_RATE_BURST / 8);
 }
 
 /* A user hangs up and comes again: what it spent is known still. Of 64 such users the oldest is forgotten first. */

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "host/procinfo.h"
 #include "wire/hints.h"
-#include "xserver/users/standing.h"
+#include "xserver/users/priority_limits.h"
 
 #include <grp.h>
 #include <setjmp.h>
@@ -25,21 +25,21 @@
 #define ORDINARY 61001u
 #define DEVICE   (1ull << 32 | 0xffff0007)
 
-static const struct xs_standing_rule *find(const char *list, uint32_t uid, uint32_t gid, uint32_t other, const char *cgroup)
+static const struct xs_limits_rule *find(const char *list, uint32_t uid, uint32_t gid, uint32_t other, const char *cgroup)
 {
-    static struct xs_standing_list l;
-    struct xs_standing_of who = {.uid = uid, .gid = gid, .groups = &other, .n_groups = 1, .cgroup = cgroup};
-    enum xs_standing_values values = strchr(list, '=') ? XS_STANDING_RANGES : XS_STANDING_NAMES;
+    static struct xs_limits_list l;
+    struct xs_limits_of who = {.uid = uid, .gid = gid, .groups = &other, .n_groups = 1, .cgroup = cgroup};
+    enum xs_limits_values values = strchr(list, '=') ? XS_LIMITS_RANGES : XS_LIMITS_NAMES;
     char error[200];
 
-    assert_int_equal(xs_standing_parse(&l, list, values, true, error, sizeof(error)), 0);
-    return xs_standing_find(&l, &who);
+    assert_int_equal(xs_limits_parse(&l, list, values, true, error, sizeof(error)), 0);
+    return xs_limits_find(&l, &who);
 }
 
 static void the_first_rule_that_fits_counts(void **state)
 {
     const char *list = "/a/b=1..2 root=3..4, @20=5..6\t1000=..7 *=-8..";
-    const struct xs_standing_rule *r;
+    const struct xs_limits_rule *r;
 
     (void)state;
     r = find(list, 0, 0, 0, "/a/b/c");
@@ -66,42 +66,42 @@ static void what_is_wrong_is_refused(void **state)
     static const char *const limits[] = {"1", "1=", "1=2", "1=3..2", "1=..256", "1=-256..", "1=a..b", "=1..2", "*",
                                          "no-such-user-here=1..2", "@no-such-group-here=1..2", "1=1..2 x"};
     static const char *const exempt[] = {"1=1..2", "no-such-user-here", "@", "@no-such-group-here"};
-    struct xs_standing_list l;
-    char error[200], many[XS_STANDING_RULES * 2 + 4] = "";
+    struct xs_limits_list l;
+    char error[200], many[XS_LIMITS_RULES * 2 + 4] = "";
 
     (void)state;
     for (size_t i = 0; i < XS_ARRAY_LEN(limits); i++) {
         error[0] = 0;
-        if (xs_standing_parse(&l, limits[i], XS_STANDING_RANGES, true, error, sizeof(error)) == 0)
+        if (xs_limits_parse(&l, limits[i], XS_LIMITS_RANGES, true, error, sizeof(error)) == 0)
             fail_msg("%s is taken", limits[i]);
         assert_true(error[0]);
     }
     for (size_t i = 0; i < XS_ARRAY_LEN(exempt); i++)
-        assert_true(xs_standing_parse(&l, exempt[i], XS_STANDING_NAMES, true, error, sizeof(error)) < 0);
+        assert_true(xs_limits_parse(&l, exempt[i], XS_LIMITS_NAMES, true, error, sizeof(error)) < 0);
     /* of a file, the rules of absent users and groups are left out, and no others */
-    assert_int_equal(xs_standing_parse(&l, "no-such-user-here @no-such-group-here 1", XS_STANDING_NAMES, false, error,
+    assert_int_equal(xs_limits_parse(&l, "no-such-user-here @no-such-group-here 1", XS_LIMITS_NAMES, false, error,
                                        sizeof(error)), 0);
     assert_int_equal(l.n, 1);
     assert_string_equal(l.absent, "'no-such-user-here': there is no such user");
-    assert_int_equal(xs_standing_parse(&l, "@no-such-group-here=..1 *=2..3", XS_STANDING_RANGES, false, error, sizeof(error)), 0);
+    assert_int_equal(xs_limits_parse(&l, "@no-such-group-here=..1 *=2..3", XS_LIMITS_RANGES, false, error, sizeof(error)), 0);
     assert_int_equal(l.n, 1);
     assert_int_equal(l.rules[0].least, 2);
     assert_string_equal(l.absent, "'@no-such-group-here=..1': there is no such group");
-    assert_true(xs_standing_parse(&l, "no-such-user-here=1..a", XS_STANDING_RANGES, false, error, sizeof(error)) < 0);
-    for (unsigned i = 0; i <= XS_STANDING_RULES; i++)
+    assert_true(xs_limits_parse(&l, "no-such-user-here=1..a", XS_LIMITS_RANGES, false, error, sizeof(error)) < 0);
+    for (unsigned i = 0; i <= XS_LIMITS_RULES; i++)
         strcat(many, "1 ");
-    assert_true(xs_standing_parse(&l, many, XS_STANDING_NAMES, true, error, sizeof(error)) < 0);
+    assert_true(xs_limits_parse(&l, many, XS_LIMITS_NAMES, true, error, sizeof(error)) < 0);
 }
 
 static uint32_t weight(const char *list, uint32_t uid)
 {
-    struct xs_standing_text none = {"", true}, weights = {list, true};
-    struct xs_standing st;
+    struct xs_limits_text none = {"", true}, weights = {list, true};
+    struct xs_limits st;
     char error[200];
 
-    assert_int_equal(xs_standing_set(&none, &none, &weights, error, sizeof(error)), 0);
-    xs_standing_get(-1, 1, 1, 1, uid, &st);
-    assert_int_equal(xs_standing_set(&none, &none, &none, error, sizeof(error)), 0);
+    assert_int_equal(xs_limits_set(&none, &none, &weights, error, sizeof(error)), 0);
+    xs_limits_get(-1, 1, 1, 1, uid, &st);
+    assert_int_equal(xs_limits_set(&none, &none, &none, error, sizeof(error)), 0);
     return st.weight;
 }
 
@@ -128,7 +128,7 @@ static void weights_are_of_users(void **state)
         {"no-such-user-here=3", "there is no such user"},
         {"1000 = 70", "it is not NAME=WEIGHT"},
     };
-    struct xs_standing_list l;
+    struct xs_limits_list l;
     char error[200];
 
     (void)state;
@@ -140,12 +140,12 @@ static void weights_are_of_users(void **state)
     assert_int_equal(weight("*=20,1000=70", 5), 20);
     for (size_t i = 0; i < XS_ARRAY_LEN(k_wrong); i++) {
         error[0] = 0;
-        if (xs_standing_parse(&l, k_wrong[i].text, XS_STANDING_WEIGHTS, true, error, sizeof(error)) == 0)
+        if (xs_limits_parse(&l, k_wrong[i].text, XS_LIMITS_WEIGHTS, true, error, sizeof(error)) == 0)
             fail_msg("%s is taken", k_wrong[i].text);
         if (!strstr(error, k_wrong[i].why))
             fail_msg("%s: %s", k_wrong[i].text, error);
     }
-    assert_int_equal(xs_standing_parse(&l, "no-such-user-here=3 5=4", XS_STANDING_WEIGHTS, false, error, sizeof(error)), 0);
+    assert_int_equal(xs_limits_parse(&l, "no-such-user-here=3 5=4", XS_LIMITS_WEIGHTS, false, error, sizeof(error)), 0);
     assert_int_equal(l.n, 1);
     assert_string_equal(l.absent, "'no-such-user-here=3': there is no such user");
 }

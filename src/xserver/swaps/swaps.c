@@ -194,7 +194,7 @@ const char *xs_swaps_want(struct xs_server *s, struct xs_client *c, const struct
     }
     c->swap.want.number = m->number;
     c->swap.want.bytes = m->bytes;
-    c->swap.want.priority = xs_standing_clamp(&c->standing, m->priority);
+    c->swap.want.priority = xs_limits_clamp(&c->limits, m->priority);
     c->swap.want.device = m->device;
     s->swaps.next_ns = s->now_ns;
     return NULL;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "xserver/errands/errands.h"
+#include "xserver/close_worker.h"
 
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
-#include "host/haste.h"
+#include "host/interrupt_timer.h"
 #include "host/procinfo.h"
 #include "host/subuids.h"
 #include "xserver/realtime.h"
@@ -36,7 +36,7 @@ struct errand {
 /* Of one user; goes with its thread. */
 struct errand_runner {
     struct errand_runner *next;
-    struct xs_errands *all;
+    struct xs_close_worker *all;
     uint32_t uid;
     unsigned waiting; /* with the one under way */
     bool warned;
@@ -44,7 +44,7 @@ struct errand_runner {
     pthread_cond_t more;
 };
 
-struct xs_errands {
+struct xs_close_worker {
     /* Lock: errands that wait, run and ended. */
     pthread_mutex_t lock;
     pthread_cond_t ended;
@@ -53,13 +53,13 @@ struct xs_errands {
     bool stop;
     int event_fd;
     unsigned behind; /* so many errands make a user late */
-    struct xs_errand_answer *first, **last;
-    struct xs_haste haste; /* of the main loop's thread */
+    struct xs_close_worker_answer *first, **last;
+    struct xs_interrupt_timer haste; /* of the main loop's thread */
 };
 
-static void answer(struct xs_errands *e, const struct errand *x)
+static void answer(struct xs_close_worker *e, const struct errand *x)
 {
-    struct xs_errand_answer *a = calloc(1, sizeof(*a));
+    struct xs_close_worker_answer *a = calloc(1, sizeof(*a));
 
     if (!a)
         return;
@@ -93,7 +93,7 @@ static struct errand *next_errand(struct errand_runner *r)
 }
 
 /* Under the lock. */
-static void forget(struct xs_errands *e, struct errand_runner *r)
+static void forget(struct xs_close_worker *e, struct errand_runner *r)
 {
     struct errand_runner **at = &e->runners;
 
@@ -109,18 +109,18 @@ static void forget(struct xs_errands *e, struct errand_runner *r)
 static void *work(void *arg)
 {
     struct errand_runner *r = arg;
-    struct xs_errands *e = r->all;
-    struct xs_haste haste = {0};
+    struct xs_close_worker *e = r->all;
+    struct xs_interrupt_timer haste = {0};
     struct errand *x;
 
-    xs_haste_init(&haste);
+    xs_interrupt_timer_init(&haste);
     pthread_mutex_lock(&e->lock);
     while ((x = next_errand(r)) != NULL) {
         pthread_mutex_unlock(&e->lock);
         if (x->fd >= 0) {
-            xs_haste_begin(&haste, THERE_US);
+            xs_interrupt_timer_begin(&haste, THERE_US);
             close(x->fd);
-            xs_haste_end(&haste);
+            xs_interrupt_timer_end(&haste);
         } else {
             answer(e, x);
         }
@@ -128,7 +128,7 @@ static void *work(void *arg)
         pthread_mutex_lock(&e->lock);
         r->waiting--;
     }
-    xs_haste_fini(&haste);
+    xs_interrupt_timer_fini(&haste);
     forget(e, r);
     pthread_mutex_unlock(&e->lock);
     return NULL;
@@ -143,9 +143,9 @@ static unsigned behind(void)
     return XS_MAX((unsigned)l.rlim_cur / BEHIND_PART, 4u);
 }
 
-struct xs_errands *xs_errands_new(int event_fd)
+struct xs_close_worker *xs_close_worker_new(int event_fd)
 {
-    struct xs_errands *e = calloc(1, sizeof(*e));
+    struct xs_close_worker *e = calloc(1, sizeof(*e));
 
     if (!e)
         return NULL;
@@ -154,13 +154,13 @@ struct xs_errands *xs_errands_new(int event_fd)
     e->event_fd = event_fd;
     e->behind = behind();
     e->last = &e->first;
-    xs_haste_init(&e->haste);
+    xs_interrupt_timer_init(&e->haste);
     return e;
 }
 
-void xs_errands_free(struct xs_errands *e)
+void xs_close_worker_free(struct xs_close_worker *e)
 {
-    struct xs_errand_answer *a;
+    struct xs_close_worker_answer *a;
     struct timespec until;
     bool all_ended;
 
@@ -178,8 +178,8 @@ void xs_errands_free(struct xs_errands *e)
         ;
     all_ended = !e->runners;
     pthread_mutex_unlock(&e->lock);
-    xs_haste_fini(&e->haste);
-    while ((a = xs_errands_take(e)) != NULL)
+    xs_interrupt_timer_fini(&e->haste);
+    while ((a = xs_close_worker_take(e)) != NULL)
         free(a);
     if (!all_ended)
         return; /* a stuck thread still looks at it */
@@ -189,7 +189,7 @@ void xs_errands_free(struct xs_errands *e)
 }
 
 /* The user's thread; makes one if need be. Under the lock. @return NULL: there can be none */
-static struct errand_runner *runner_of(struct xs_errands *e, uint32_t uid, bool make)
+static struct errand_runner *runner_of(struct xs_close_worker *e, uint32_t uid, bool make)
 {
     struct errand_runner *r;
     pthread_condattr_t by_clock;
@@ -228,7 +228,7 @@ static struct errand_runner *runner_of(struct xs_errands *e, uint32_t uid, bool 
     return r;
 }
 
-static bool add(struct xs_errands *e, uint32_t uid, struct errand wish, bool even_behind)
+static bool add(struct xs_close_worker *e, uint32_t uid, struct errand wish, bool even_behind)
 {
     struct errand *x = malloc(sizeof(*x));
     struct errand_runner *r;
@@ -254,22 +254,22 @@ static bool add(struct xs_errands *e, uint32_t uid, struct errand wish, bool eve
     return taken;
 }
 
-void xs_errands_hasten(struct xs_errands *e, bool on)
+void xs_close_worker_hasten(struct xs_close_worker *e, bool on)
 {
     if (e && on)
-        xs_haste_begin(&e->haste, HERE_US);
+        xs_interrupt_timer_begin(&e->haste, HERE_US);
     else if (e)
-        xs_haste_end(&e->haste);
+        xs_interrupt_timer_end(&e->haste);
 }
 
-static void close_here(struct xs_errands *e, int *fd)
+static void close_here(struct xs_close_worker *e, int *fd)
 {
-    xs_haste_begin(&e->haste, HERE_US);
+    xs_interrupt_timer_begin(&e->haste, HERE_US);
     xs_fd_close(fd);
-    xs_haste_end(&e->haste);
+    xs_interrupt_timer_end(&e->haste);
 }
 
-static void close_or_hand_on(struct xs_errands *e, uint32_t uid, int *fd, bool even_behind)
+static void close_or_hand_on(struct xs_close_worker *e, uint32_t uid, int *fd, bool even_behind)
 {
     if (*fd < 0)
         return;
@@ -281,19 +281,19 @@ static void close_or_hand_on(struct xs_errands *e, uint32_t uid, int *fd, bool e
         close_here(e, fd);
 }
 
-void xs_errands_close(struct xs_errands *e, uint32_t uid, int *fd)
+void xs_close_worker_close(struct xs_close_worker *e, uint32_t uid, int *fd)
 {
     if (*fd >= 0)
         shutdown(*fd, SHUT_RDWR); /* the program sees its end at once */
     close_or_hand_on(e, uid, fd, false);
 }
 
-void xs_errands_close_passed(struct xs_errands *e, uint32_t uid, int *fd)
+void xs_close_worker_close_passed(struct xs_close_worker *e, uint32_t uid, int *fd)
 {
     close_or_hand_on(e, uid, fd, true);
 }
 
-bool xs_errands_behind(struct xs_errands *e, uint32_t uid)
+bool xs_close_worker_behind(struct xs_close_worker *e, uint32_t uid)
 {
     struct errand_runner *r;
     bool late, say;
@@ -314,14 +314,14 @@ bool xs_errands_behind(struct xs_errands *e, uint32_t uid)
     return late;
 }
 
-bool xs_errands_read_cmdline(struct xs_errands *e, uint32_t uid, int32_t pid, uint64_t session)
+bool xs_close_worker_read_cmdline(struct xs_close_worker *e, uint32_t uid, int32_t pid, uint64_t session)
 {
     return e && add(e, uid, (struct errand){.fd = -1, .pid = pid, .session = session}, false);
 }
 
-struct xs_errand_answer *xs_errands_take(struct xs_errands *e)
+struct xs_close_worker_answer *xs_close_worker_take(struct xs_close_worker *e)
 {
-    struct xs_errand_answer *a;
+    struct xs_close_worker_answer *a;
 
     pthread_mutex_lock(&e->lock);
     a = e->first;

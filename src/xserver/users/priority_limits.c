@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "xserver/users/standing.h"
+#include "xserver/users/priority_limits.h"
 
 #include "base/log.h"
 #include "base/str.h"
@@ -23,7 +23,7 @@
 #define GROUPS_MAX 4096
 
 /* The main thread's. */
-static struct xs_standing_list g_limits, g_exempt, g_weights;
+static struct xs_limits_list g_limits, g_exempt, g_weights;
 
 static int wrong(char *ret_error, size_t size, const char *rule, const char *why, int r)
 {
@@ -32,7 +32,7 @@ static int wrong(char *ret_error, size_t size, const char *rule, const char *why
 }
 
 /* "-20..100", "..100" or "-20.." */
-static int parse_range(const char *text, struct xs_standing_rule *rule)
+static int parse_range(const char *text, struct xs_limits_rule *rule)
 {
     const char *dots = strstr(text, "..");
     int64_t least = PRIORITY_MIN, most = PRIORITY_MAX;
@@ -75,7 +75,7 @@ static int parse_account(const char *name, bool group, uint32_t *ret)
 
 _Static_assert(XS_WEIGHT_MAX == 10000, "parse_value says so");
 
-static int parse_weight(const char *text, struct xs_standing_rule *rule)
+static int parse_weight(const char *text, struct xs_limits_rule *rule)
 {
     uint64_t weight;
 
@@ -86,7 +86,7 @@ static int parse_weight(const char *text, struct xs_standing_rule *rule)
 }
 
 /* Which of two weights counts, nobody could know. */
-static bool is_named_before(const struct xs_standing_list *l, const struct xs_standing_rule *r)
+static bool is_named_before(const struct xs_limits_list *l, const struct xs_limits_rule *r)
 {
     for (unsigned i = 0; i < l->n; i++)
         if (l->rules[i].kind == r->kind && l->rules[i].id == r->id)
@@ -95,26 +95,26 @@ static bool is_named_before(const struct xs_standing_list *l, const struct xs_st
 }
 
 /* The part behind the '=', which is there where it must be. @return NULL, or what is wrong */
-static const char *parse_value(const char *text, enum xs_standing_values values, struct xs_standing_rule *rule)
+static const char *parse_value(const char *text, enum xs_limits_values values, struct xs_limits_rule *rule)
 {
-    if (values == XS_STANDING_RANGES && parse_range(text, rule) < 0)
+    if (values == XS_LIMITS_RANGES && parse_range(text, rule) < 0)
         return "a range is LEAST..MOST, within -255..255";
-    if (values == XS_STANDING_WEIGHTS && parse_weight(text, rule) < 0)
+    if (values == XS_LIMITS_WEIGHTS && parse_weight(text, rule) < 0)
         return "a weight is a whole number from 1 to 10000";
     return NULL;
 }
 
-static int parse_rule(struct xs_standing_list *l, char *rule, enum xs_standing_values values, bool strict,
+static int parse_rule(struct xs_limits_list *l, char *rule, enum xs_limits_values values, bool strict,
                       char *ret_error, size_t size)
 {
     static const char *const forms[] = {"it has a range", "it is not WHO=LEAST..MOST", "it is not NAME=WEIGHT"};
-    struct xs_standing_rule *r = &l->rules[l->n];
+    struct xs_limits_rule *r = &l->rules[l->n];
     char whole[sizeof(l->text)], *equals = strrchr(rule, '=');
-    bool group = rule[0] == '@', valued = values != XS_STANDING_NAMES;
+    bool group = rule[0] == '@', valued = values != XS_LIMITS_NAMES;
     const char *bad;
 
     xs_str_copy(whole, sizeof(whole), rule);
-    if (l->n == XS_STANDING_RULES)
+    if (l->n == XS_LIMITS_RULES)
         return wrong(ret_error, size, rule, "there are too many rules", -EINVAL);
     if (valued != (equals != NULL) || equals == rule)
         return wrong(ret_error, size, rule, forms[values], -EINVAL);
@@ -124,22 +124,22 @@ static int parse_rule(struct xs_standing_list *l, char *rule, enum xs_standing_v
         if (bad)
             return wrong(ret_error, size, whole, bad, -EINVAL);
     }
-    if (values == XS_STANDING_WEIGHTS && (group || rule[0] == '/'))
+    if (values == XS_LIMITS_WEIGHTS && (group || rule[0] == '/'))
         return wrong(ret_error, size, whole, "a part is a user's: NAME=WEIGHT, or *=WEIGHT", -EINVAL);
     if (!strcmp(rule, "*")) {
-        r->kind = XS_STANDING_ANY;
+        r->kind = XS_LIMITS_ANY;
     } else if (rule[0] == '/') {
         size_t n = strlen(rule);
 
         while (n > 1 && rule[n - 1] == '/')
             n--;
-        r->kind = XS_STANDING_CGROUP;
+        r->kind = XS_LIMITS_CGROUP;
         r->path_at = (uint16_t)(rule - l->text);
         r->path_size = (uint16_t)n;
     } else {
         const char *why = group ? "there is no such group" : "there is no such user";
 
-        r->kind = group ? XS_STANDING_GROUP : XS_STANDING_USER;
+        r->kind = group ? XS_LIMITS_GROUP : XS_LIMITS_USER;
         if (parse_account(rule + group, group, &r->id) < 0) {
             if (strict)
                 return wrong(ret_error, size, whole, why, -ENOENT);
@@ -148,13 +148,13 @@ static int parse_rule(struct xs_standing_list *l, char *rule, enum xs_standing_v
             return 0;
         }
     }
-    if (values == XS_STANDING_WEIGHTS && is_named_before(l, r))
+    if (values == XS_LIMITS_WEIGHTS && is_named_before(l, r))
         return wrong(ret_error, size, whole, "another rule names this user", -EINVAL);
     l->n++;
     return 0;
 }
 
-int xs_standing_parse(struct xs_standing_list *l, const char *text, enum xs_standing_values values, bool strict,
+int xs_limits_parse(struct xs_limits_list *l, const char *text, enum xs_limits_values values, bool strict,
                       char *ret_error, size_t error_size)
 {
     char *save = NULL;
@@ -172,7 +172,7 @@ int xs_standing_parse(struct xs_standing_list *l, const char *text, enum xs_stan
     return 0;
 }
 
-static bool is_member(const struct xs_standing_of *who, uint32_t gid)
+static bool is_member(const struct xs_limits_of *who, uint32_t gid)
 {
     if (who->gid == gid)
         return true;
@@ -188,43 +188,43 @@ static bool lies_within(const char *cgroup, const char *path, size_t n)
     return !strncmp(cgroup, path, n) && (n == 1 || cgroup[n] == '/' || cgroup[n] == 0);
 }
 
-const struct xs_standing_rule *xs_standing_find(const struct xs_standing_list *l, const struct xs_standing_of *who)
+const struct xs_limits_rule *xs_limits_find(const struct xs_limits_list *l, const struct xs_limits_of *who)
 {
     for (unsigned i = 0; i < l->n; i++) {
-        const struct xs_standing_rule *r = &l->rules[i];
+        const struct xs_limits_rule *r = &l->rules[i];
 
-        if (r->kind == XS_STANDING_ANY || (r->kind == XS_STANDING_USER && r->id == who->uid) ||
-            (r->kind == XS_STANDING_GROUP && is_member(who, r->id)) ||
-            (r->kind == XS_STANDING_CGROUP && lies_within(who->cgroup, l->text + r->path_at, r->path_size)))
+        if (r->kind == XS_LIMITS_ANY || (r->kind == XS_LIMITS_USER && r->id == who->uid) ||
+            (r->kind == XS_LIMITS_GROUP && is_member(who, r->id)) ||
+            (r->kind == XS_LIMITS_CGROUP && lies_within(who->cgroup, l->text + r->path_at, r->path_size)))
             return r;
     }
     return NULL;
 }
 
-static void warn_absent(const char *option, const struct xs_standing_list *l)
+static void warn_absent(const char *option, const struct xs_limits_list *l)
 {
     if (l->absent[0])
         XS_WARN("%s: %s: until the configuration is read again, that rule holds for nobody", option, l->absent);
 }
 
-int xs_standing_set(const struct xs_standing_text *limits, const struct xs_standing_text *exempt,
-                    const struct xs_standing_text *weights, char *ret_error, size_t error_size)
+int xs_limits_set(const struct xs_limits_text *limits, const struct xs_limits_text *exempt,
+                    const struct xs_limits_text *weights, char *ret_error, size_t error_size)
 {
     const struct {
         const char *option;
-        const struct xs_standing_text *from;
-        enum xs_standing_values values;
-        struct xs_standing_list *to;
+        const struct xs_limits_text *from;
+        enum xs_limits_values values;
+        struct xs_limits_list *to;
     } rows[] = {
-        {"priority-limits", limits, XS_STANDING_RANGES, &g_limits},
-        {"user-share-exempt", exempt, XS_STANDING_NAMES, &g_exempt},
-        {"user-shares", weights, XS_STANDING_WEIGHTS, &g_weights},
+        {"priority-limits", limits, XS_LIMITS_RANGES, &g_limits},
+        {"user-share-exempt", exempt, XS_LIMITS_NAMES, &g_exempt},
+        {"user-shares", weights, XS_LIMITS_WEIGHTS, &g_weights},
     };
-    struct xs_standing_list lists[XS_ARRAY_LEN(rows)];
+    struct xs_limits_list lists[XS_ARRAY_LEN(rows)];
     char why[160];
 
     for (size_t i = 0; i < XS_ARRAY_LEN(rows); i++) {
-        int r = xs_standing_parse(&lists[i], rows[i].from->text, rows[i].values, rows[i].from->strict, why, sizeof(why));
+        int r = xs_limits_parse(&lists[i], rows[i].from->text, rows[i].values, rows[i].from->strict, why, sizeof(why));
 
         if (r < 0) {
             snprintf(ret_error, error_size, "%s: %s", rows[i].option, why);
@@ -244,17 +244,17 @@ static uint32_t weight_of(uint32_t uid)
     uint32_t others = 1;
 
     for (unsigned i = 0; i < g_weights.n; i++) {
-        const struct xs_standing_rule *r = &g_weights.rules[i];
+        const struct xs_limits_rule *r = &g_weights.rules[i];
 
-        if (r->kind == XS_STANDING_USER && r->id == uid)
+        if (r->kind == XS_LIMITS_USER && r->id == uid)
             return r->weight;
-        if (r->kind == XS_STANDING_ANY)
+        if (r->kind == XS_LIMITS_ANY)
             others = r->weight;
     }
     return others;
 }
 
-static bool asks_for(enum xs_standing_kind kind)
+static bool asks_for(enum xs_limits_kind kind)
 {
     for (unsigned i = 0; i < g_limits.n; i++)
         if (g_limits.rules[i].kind == kind)
@@ -265,27 +265,27 @@ static bool asks_for(enum xs_standing_kind kind)
     return false;
 }
 
-void xs_standing_get(int fd, int32_t pid, uint32_t uid, uint32_t gid, uint32_t owner, struct xs_standing *ret)
+void xs_limits_get(int fd, int32_t pid, uint32_t uid, uint32_t gid, uint32_t owner, struct xs_limits *ret)
 {
-    struct xs_standing_of who = {.uid = uid, .gid = gid, .cgroup = ""};
-    const struct xs_standing_rule *limits;
+    struct xs_limits_of who = {.uid = uid, .gid = gid, .cgroup = ""};
+    const struct xs_limits_rule *limits;
     socklen_t size = GROUPS_MAX * sizeof(uint32_t);
     uint32_t *groups = NULL;
     char cgroup[1024];
 
-    *ret = (struct xs_standing){.least = PRIORITY_MIN, .most = PRIORITY_MAX, .weight = weight_of(owner)};
+    *ret = (struct xs_limits){.least = PRIORITY_MIN, .most = PRIORITY_MAX, .weight = weight_of(owner)};
     if (g_limits.n == 0 && g_exempt.n == 0)
         return;
-    if (asks_for(XS_STANDING_GROUP))
+    if (asks_for(XS_LIMITS_GROUP))
         groups = malloc(size);
     if (groups && getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &size) == 0) {
         who.groups = groups;
         who.n_groups = size / sizeof(*groups);
     }
-    if (asks_for(XS_STANDING_CGROUP) && xs_proc_cgroup(pid, cgroup, sizeof(cgroup)) == 0)
+    if (asks_for(XS_LIMITS_CGROUP) && xs_proc_cgroup(pid, cgroup, sizeof(cgroup)) == 0)
         who.cgroup = cgroup;
-    ret->exempt = xs_standing_find(&g_exempt, &who) != NULL;
-    limits = xs_standing_find(&g_limits, &who);
+    ret->exempt = xs_limits_find(&g_exempt, &who) != NULL;
+    limits = xs_limits_find(&g_limits, &who);
     if (limits) {
         ret->least = limits->least;
         ret->most = limits->most;

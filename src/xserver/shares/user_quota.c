@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "xserver/shares/charges.h"
+#include "xserver/shares/user_quota.h"
 
 #include "host/user_key.h"
 #include "xserver/server.h"
@@ -15,7 +15,7 @@
 #define OWN_DESCRIPTORS 640u  /* the server's own, and those of HTTP */
 #define CONNECTION_FDS  3u    /* its socket, its process, its doorbell */
 
-void xs_charges_configure(struct xs_server *s)
+void xs_user_quota_configure(struct xs_server *s)
 {
     struct xs_quota *q = &s->quota;
     struct rlimit l = {.rlim_cur = 1024};
@@ -38,7 +38,7 @@ static uint64_t key_of(const struct xs_server *s, const struct xs_socket_peer *p
     return xs_user_key(!strcmp(s->options.share_by, "pod"), peer->uid, peer->pid, ret_inside);
 }
 
-bool xs_charges_accept(struct xs_server *s, const struct xs_socket_peer *peer)
+bool xs_user_quota_accept(struct xs_server *s, const struct xs_socket_peer *peer)
 {
     bool inside, within;
     struct xs_quota_user *u;
@@ -48,7 +48,7 @@ bool xs_charges_accept(struct xs_server *s, const struct xs_socket_peer *peer)
     u = xs_quota_user_get(&s->quota, key_of(s, peer, &inside));
     if (!u)
         return false;
-    within = xs_rings_spend(&u->connects, XS_RINGS_PARTS * XS_RINGS_CONNECT, 0, s->now_ns);
+    within = xs_rate_spend(&u->connects, XS_RATE_PARTS * XS_RATE_CONNECT, 0, s->now_ns);
     xs_quota_user_put(&s->quota, u);
     return within;
 }
@@ -67,7 +67,7 @@ static void forget_user(struct xs_server *s, struct xs_client *c)
     c->user = NULL;
 }
 
-bool xs_charges_connection(struct xs_server *s, struct xs_client *c)
+bool xs_user_quota_connection(struct xs_server *s, struct xs_client *c)
 {
     bool inside;
     uint64_t key = key_of(s, &c->peer, &inside);
@@ -97,7 +97,7 @@ bool xs_charges_connection(struct xs_server *s, struct xs_client *c)
     return true;
 }
 
-const char *xs_charges_join(struct xs_server *s, struct xs_client *c)
+const char *xs_user_quota_join(struct xs_server *s, struct xs_client *c)
 {
     if (c->user->used[XS_POOL_SESSIONS] >= s->options.max_user_clients)
         return "too many joined programs (max-clients-per-user)";
@@ -107,7 +107,7 @@ const char *xs_charges_join(struct xs_server *s, struct xs_client *c)
     return NULL;
 }
 
-void xs_charges_gone(struct xs_server *s, struct xs_client *c)
+void xs_user_quota_gone(struct xs_server *s, struct xs_client *c)
 {
     struct xs_quota *q = &s->quota;
 
@@ -130,7 +130,7 @@ struct xs_client_device *xs_client_device_find(const struct xs_client *c, XDevic
     return NULL;
 }
 
-const char *xs_charges_queue(struct xs_server *s, struct xs_client *c, struct xs_server_queue *q, XDevice device)
+const char *xs_user_quota_queue(struct xs_server *s, struct xs_client *c, struct xs_server_queue *q, XDevice device)
 {
     struct xs_client_device *on = xs_client_device_find(c, device);
     unsigned places = !on || c->record.intra;
@@ -166,7 +166,7 @@ const char *xs_charges_queue(struct xs_server *s, struct xs_client *c, struct xs
     return NULL;
 }
 
-void xs_charges_queue_gone(struct xs_server *s, struct xs_client *c, struct xs_server_queue *q)
+void xs_user_quota_queue_gone(struct xs_server *s, struct xs_client *c, struct xs_server_queue *q)
 {
     struct xs_client_device *on = q->on;
     unsigned places = --on->n == 0 || c->record.intra;
@@ -183,7 +183,7 @@ void xs_charges_queue_gone(struct xs_server *s, struct xs_client *c, struct xs_s
     free(on);
 }
 
-void xs_charges_free_devices(struct xs_client *c)
+void xs_user_quota_free_devices(struct xs_client *c)
 {
     XS_LIST_FOR_SAFE(on, &c->devices, struct xs_client_device, in_client) {
         xs_list_remove(&on->in_client);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "xserver/deaths.h"
+#include "xserver/death_watch.h"
 
 #include "base/fd.h"
 #include "base/futex.h"
@@ -31,7 +31,7 @@ struct waitv {
  * has returned, no thread reads that word again. The kernel may still have its address for a moment,
  * which is harmless. */
 struct waiter_group {
-    struct xs_deaths *deaths;
+    struct xs_death_watch *death_watch;
     pthread_t thread;
     /* Lock: the words that a death watcher sleeps on. */
     pthread_mutex_t lock;
@@ -44,7 +44,7 @@ struct waiter_group {
     bool reported[GROUP_WORDS];
 };
 
-struct xs_deaths {
+struct xs_death_watch {
     int event_fd;
     struct waiter_group *groups[MAX_GROUPS];
 };
@@ -71,7 +71,7 @@ static unsigned collect(struct waiter_group *g, struct waitv *v, int *slots)
         now = atomic_load(g->words[i]);
         if (now & XS_OWNER_DIED) {
             g->reported[i] = true;
-            xs_fd_eventfd_signal(g->deaths->event_fd);
+            xs_fd_eventfd_signal(g->death_watch->event_fd);
             continue;
         }
         g->seen[i] = now;
@@ -121,13 +121,13 @@ static void *watch(void *arg)
     }
 }
 
-static struct waiter_group *group_new(struct xs_deaths *d)
+static struct waiter_group *group_new(struct xs_death_watch *d)
 {
     struct waiter_group *g = calloc(1, sizeof(*g));
 
     if (!g)
         return NULL;
-    g->deaths = d;
+    g->death_watch = d;
     xs_realtime_mutex_init(&g->lock);
     if (pthread_create(&g->thread, NULL, watch, g) != 0) {
         free(g);
@@ -142,9 +142,9 @@ static void nudge(struct waiter_group *g)
     xs_futex_wake(&g->control, 1);
 }
 
-struct xs_deaths *xs_deaths_new(int event_fd)
+struct xs_death_watch *xs_death_watch_new(int event_fd)
 {
-    struct xs_deaths *d;
+    struct xs_death_watch *d;
 
     if (waitv(NULL, 0) < 0 && errno == ENOSYS)
         return NULL;
@@ -154,7 +154,7 @@ struct xs_deaths *xs_deaths_new(int event_fd)
     return d;
 }
 
-void xs_deaths_free(struct xs_deaths *d)
+void xs_death_watch_free(struct xs_death_watch *d)
 {
     for (unsigned i = 0; d && i < MAX_GROUPS && d->groups[i]; i++) {
         struct waiter_group *g = d->groups[i];
@@ -170,7 +170,7 @@ void xs_deaths_free(struct xs_deaths *d)
     free(d);
 }
 
-int xs_deaths_add(struct xs_deaths *d, _Atomic uint32_t *word)
+int xs_death_watch_add(struct xs_death_watch *d, _Atomic uint32_t *word)
 {
     for (unsigned gi = 0; gi < MAX_GROUPS; gi++) {
         struct waiter_group *g = d->groups[gi];
@@ -198,7 +198,7 @@ int xs_deaths_add(struct xs_deaths *d, _Atomic uint32_t *word)
     return -ENOSPC;
 }
 
-void xs_deaths_remove(struct xs_deaths *d, int slot)
+void xs_death_watch_remove(struct xs_death_watch *d, int slot)
 {
     struct waiter_group *g;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "xserver/shares/rings.h"
+#include "xserver/shares/rate_limit.h"
 
 #include "base/log.h"
 #include "xserver/server.h"
@@ -7,10 +7,10 @@
 
 #include <sys/epoll.h>
 
-static void recover(struct xs_rings *r, uint64_t now_ns)
+static void recover(struct xs_rate *r, uint64_t now_ns)
 {
     uint64_t passed = now_ns > r->since_ns ? now_ns - r->since_ns : 0;
-    uint64_t back = XS_MIN(passed, XS_NS_PER_S) * (XS_RINGS_A_SECOND * XS_RINGS_PARTS) / XS_NS_PER_S;
+    uint64_t back = XS_MIN(passed, XS_NS_PER_S) * (XS_RATE_A_SECOND * XS_RATE_PARTS) / XS_NS_PER_S;
 
     if (!back)
         return;
@@ -18,18 +18,18 @@ static void recover(struct xs_rings *r, uint64_t now_ns)
     r->since_ns = now_ns;
 }
 
-bool xs_rings_spend(struct xs_rings *r, unsigned parts, uint64_t looks, uint64_t now_ns)
+bool xs_rate_spend(struct xs_rate *r, unsigned parts, uint64_t looks, uint64_t now_ns)
 {
     recover(r, now_ns);
-    r->spent += parts + looks / XS_RINGS_WORK * XS_RINGS_PARTS;
-    r->spent = XS_MIN(r->spent, (uint64_t)2 * XS_RINGS_BURST * XS_RINGS_PARTS);
-    return r->spent <= XS_RINGS_BURST * XS_RINGS_PARTS;
+    r->spent += parts + looks / XS_RATE_WORK * XS_RATE_PARTS;
+    r->spent = XS_MIN(r->spent, (uint64_t)2 * XS_RATE_BURST * XS_RATE_PARTS);
+    return r->spent <= XS_RATE_BURST * XS_RATE_PARTS;
 }
 
-bool xs_rings_recovered(struct xs_rings *r, unsigned sixteenths, uint64_t now_ns)
+bool xs_rate_recovered(struct xs_rate *r, unsigned sixteenths, uint64_t now_ns)
 {
     recover(r, now_ns);
-    return r->spent <= XS_RINGS_BURST * XS_RINGS_PARTS / 16 * (16 - sixteenths);
+    return r->spent <= XS_RATE_BURST * XS_RATE_PARTS / 16 * (16 - sixteenths);
 }
 
 static void listen_to(struct xs_server *s, struct xs_client *c, bool on)
@@ -44,11 +44,11 @@ static void mute(struct xs_server *s, struct xs_client *c)
     if (!c->user->warned && xs_log_share(c, s->now_ns)) {
         c->user->warned = true;
         XS_WARN("pid %d (uid %u) rings too often: xserver looks at it each %u us meanwhile", (int)c->peer.pid, c->peer.uid,
-                (unsigned)(XS_RINGS_LOOK_NS / XS_NS_PER_US));
+                (unsigned)(XS_RATE_LOOK_NS / XS_NS_PER_US));
     }
     s->counts.muted++;
     listen_to(s, c, false);
-    s->muted_ns = XS_MIN(s->muted_ns, s->now_ns + XS_RINGS_LOOK_NS);
+    s->muted_ns = XS_MIN(s->muted_ns, s->now_ns + XS_RATE_LOOK_NS);
     xs_list_add(&s->muted, &c->muted_link);
 }
 
@@ -57,12 +57,12 @@ static bool poll_and_spend(struct xs_server *s, struct xs_client *c, bool woke, 
     uint64_t before = xs_sched_work(s->sched);
     bool news = xs_sched_process_poll(s->sched, c->process, s->now_ns);
 
-    *ret_within = xs_rings_spend(&c->user->rings, !news ? XS_RINGS_PARTS : woke ? XS_RINGS_WOKE : XS_RINGS_AWAKE,
+    *ret_within = xs_rate_spend(&c->user->rings, !news ? XS_RATE_PARTS : woke ? XS_RATE_WOKE : XS_RATE_AWAKE,
                                  xs_sched_work(s->sched) - before, s->now_ns);
     return news;
 }
 
-bool xs_rings_heard(struct xs_server *s, struct xs_client *c, bool woke)
+bool xs_rate_heard(struct xs_server *s, struct xs_client *c, bool woke)
 {
     bool news, within;
 
@@ -75,34 +75,34 @@ bool xs_rings_heard(struct xs_server *s, struct xs_client *c, bool woke)
 }
 
 /* What its user pays from: questions do not keep a user's programs waiting. */
-static struct xs_rings *account_of(const struct xs_client *c)
+static struct xs_rate *account_of(const struct xs_client *c)
 {
     return c->asking ? &c->user->asks : &c->user->messages;
 }
 
 static bool speak(struct xs_server *s, struct xs_client *c, unsigned parts)
 {
-    if (c->privileged || xs_rings_spend(account_of(c), parts, 0, s->now_ns))
+    if (c->privileged || xs_rate_spend(account_of(c), parts, 0, s->now_ns))
         return true;
     if (xs_list_empty(&c->quiet_link)) {
         xs_list_add(&s->quiet, &c->quiet_link);
-        s->muted_ns = XS_MIN(s->muted_ns, s->now_ns + XS_RINGS_LOOK_NS);
+        s->muted_ns = XS_MIN(s->muted_ns, s->now_ns + XS_RATE_LOOK_NS);
         xs_client_listen(s, c);
     }
     return false;
 }
 
-bool xs_rings_may_speak(struct xs_server *s, struct xs_client *c)
+bool xs_rate_may_speak(struct xs_server *s, struct xs_client *c)
 {
     return speak(s, c, 0);
 }
 
-bool xs_rings_spoke(struct xs_server *s, struct xs_client *c, bool first)
+bool xs_rate_spoke(struct xs_server *s, struct xs_client *c, bool first)
 {
-    return speak(s, c, XS_RINGS_PARTS * (first ? XS_RINGS_HELLO : XS_RINGS_MESSAGE));
+    return speak(s, c, XS_RATE_PARTS * (first ? XS_RATE_HELLO : XS_RATE_MESSAGE));
 }
 
-void xs_rings_asked(struct xs_server *s, struct xs_client *c, uint64_t work_ns)
+void xs_rate_asked(struct xs_server *s, struct xs_client *c, uint64_t work_ns)
 {
     (void)speak(s, c, (unsigned)XS_MIN(work_ns / XS_ASKS_WORK_NS, (uint64_t)UINT32_MAX));
 }
@@ -115,23 +115,23 @@ static void hear_listener(struct xs_server *s, bool on)
     epoll_ctl(s->epoll, EPOLL_CTL_MOD, s->listener, &ev);
 }
 
-bool xs_rings_accepted(struct xs_server *s)
+bool xs_rate_accepted(struct xs_server *s)
 {
-    if (xs_rings_spend(&s->accepts, XS_RINGS_PARTS * XS_RINGS_ACCEPT, 0, s->now_ns))
+    if (xs_rate_spend(&s->accepts, XS_RATE_PARTS * XS_RATE_ACCEPT, 0, s->now_ns))
         return true;
     hear_listener(s, false);
-    s->muted_ns = XS_MIN(s->muted_ns, s->now_ns + XS_RINGS_LOOK_NS);
+    s->muted_ns = XS_MIN(s->muted_ns, s->now_ns + XS_RATE_LOOK_NS);
     return false;
 }
 
 /* Reads messages again of the programs whose users may speak again. */
 static void read_again(struct xs_server *s)
 {
-    for (unsigned i = 0; i < XS_RINGS_LOOKS && !xs_list_empty(&s->quiet); i++) {
+    for (unsigned i = 0; i < XS_RATE_LOOKS && !xs_list_empty(&s->quiet); i++) {
         struct xs_client *c = XS_CONTAINER_OF(s->quiet.next, struct xs_client, quiet_link);
 
         xs_list_remove(&c->quiet_link);
-        if (xs_rings_recovered(account_of(c), 1, s->now_ns)) {
+        if (xs_rate_recovered(account_of(c), 1, s->now_ns)) {
             xs_client_listen(s, c);
             continue;
         }
@@ -141,20 +141,20 @@ static void read_again(struct xs_server *s)
     }
 }
 
-bool xs_rings_look(struct xs_server *s)
+bool xs_rate_look(struct xs_server *s)
 {
     bool news = false, within;
 
     if (XS_LIKELY(s->now_ns < s->muted_ns))
         return false;
     read_again(s);
-    if (s->deaf && xs_rings_recovered(&s->accepts, 1, s->now_ns))
+    if (s->deaf && xs_rate_recovered(&s->accepts, 1, s->now_ns))
         hear_listener(s, true);
-    for (unsigned i = 0; i < XS_RINGS_LOOKS && !xs_list_empty(&s->muted); i++) {
+    for (unsigned i = 0; i < XS_RATE_LOOKS && !xs_list_empty(&s->muted); i++) {
         struct xs_client *c = XS_CONTAINER_OF(s->muted.next, struct xs_client, muted_link);
 
         xs_list_remove(&c->muted_link);
-        if (xs_rings_recovered(&c->user->rings, 8, s->now_ns)) {
+        if (xs_rate_recovered(&c->user->rings, 8, s->now_ns)) {
             listen_to(s, c, true); /* an event comes at once, if it rang meanwhile */
             continue;
         }
@@ -163,11 +163,11 @@ bool xs_rings_look(struct xs_server *s)
         if (s->muted.next == &c->muted_link)
             break; /* the only one */
     }
-    s->muted_ns = xs_list_empty(&s->muted) && xs_list_empty(&s->quiet) && !s->deaf ? UINT64_MAX : s->now_ns + XS_RINGS_LOOK_NS;
+    s->muted_ns = xs_list_empty(&s->muted) && xs_list_empty(&s->quiet) && !s->deaf ? UINT64_MAX : s->now_ns + XS_RATE_LOOK_NS;
     return news;
 }
 
-void xs_rings_forget(struct xs_client *c)
+void xs_rate_forget(struct xs_client *c)
 {
     xs_list_remove(&c->quiet_link);
     xs_list_remove(&c->muted_link);

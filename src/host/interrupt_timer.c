@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "host/haste.h"
+#include "host/interrupt_timer.h"
 
 #include "base/xs_base.h"
 
@@ -17,7 +17,7 @@ static void nothing(int number)
     (void)number;
 }
 
-void xs_haste_init(struct xs_haste *h)
+void xs_interrupt_timer_init(struct xs_interrupt_timer *h)
 {
     struct sigaction act = {.sa_handler = nothing}; /* without SA_RESTART: a wait ends */
     struct sigevent event;
@@ -34,7 +34,7 @@ static struct timespec from_us(unsigned us)
     return (struct timespec){.tv_sec = us / 1000000, .tv_nsec = (long)(us % 1000000) * (long)XS_NS_PER_US};
 }
 
-static void set(struct xs_haste *h, unsigned first_us, unsigned period_us)
+static void set(struct xs_interrupt_timer *h, unsigned first_us, unsigned period_us)
 {
     struct itimerspec spec = {.it_value = from_us(first_us), .it_interval = from_us(period_us)};
 
@@ -42,22 +42,22 @@ static void set(struct xs_haste *h, unsigned first_us, unsigned period_us)
         timer_settime(h->timer, 0, &spec, NULL);
 }
 
-void xs_haste_begin(struct xs_haste *h, unsigned period_us)
+void xs_interrupt_timer_begin(struct xs_interrupt_timer *h, unsigned period_us)
 {
     set(h, period_us, period_us);
 }
 
-void xs_haste_once(struct xs_haste *h, unsigned delay_us)
+void xs_interrupt_timer_once(struct xs_interrupt_timer *h, unsigned delay_us)
 {
     set(h, delay_us, 0);
 }
 
-void xs_haste_end(struct xs_haste *h)
+void xs_interrupt_timer_end(struct xs_interrupt_timer *h)
 {
     set(h, 0, 0);
 }
 
-void xs_haste_fini(struct xs_haste *h)
+void xs_interrupt_timer_fini(struct xs_interrupt_timer *h)
 {
     if (h->usable)
         timer_delete(h->timer);
