@@ -15,6 +15,7 @@
 #include "xserver/procinfo.h"
 #include "xserver/shares/charges.h"
 #include "xserver/shares/subuids.h"
+#include "xserver/users/pod_limits.h"
 #include "xserver/windows.h"
 
 #include <errno.h>
@@ -188,7 +189,11 @@ static int set_standing(const struct xs_options *o, bool reload, char *ret_error
     struct xs_standing_text exempt = {o->user_share_exempt, is_strict(o, XS_OPT_user_share_exempt, reload)};
     struct xs_standing_text weights = {o->user_shares, is_strict(o, XS_OPT_user_shares, reload)};
 
-    return xs_standing_set(&limits, &exempt, &weights, ret_error, error_size);
+    int r = xs_standing_set(&limits, &exempt, &weights, ret_error, error_size);
+
+    if (r == 0)
+        xs_pod_limits_set_file(o->pod_limits_file);
+    return r;
 }
 
 /* One line about a policy whose xsched/policy.h differs from this program's. */
