@@ -128,7 +128,7 @@ def test_metrics_have_names_and_are_fast():
     print(f"1000 pods: {1000 * took:.0f} ms")
     assert out[:4] == text[:4]
     assert out[4] == (f'xsched_process_m0{{pid="0",session="1",command="prog",user="root",container="main",pod="pod0",'
-                      f'namespace="team",pod_uid="00000000{UID[8:]}"}} 0')
+                      f'namespace="team",pod_uuid="00000000{UID[8:]}"}} 0')
     assert 'gpu_uuid="GPU-1"' in out[20] and "UUID=" not in out[20].replace("gpu_uuid=", "")
     assert len(out) == len(text) + 1 and took < 0.5  # 50 ms on an idle machine
 

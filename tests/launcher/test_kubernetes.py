@@ -22,7 +22,7 @@ CONTAINER = {
 }
 POD = {
     "hostPID": FLAG, "nodeSelector": MAP, "restartPolicy": TEXT, "volumes": [VOLUME], "containers": [CONTAINER],
-    "serviceAccountName": TEXT, "priorityClassName": TEXT, "tolerations": [{"key": TEXT, "operator": TEXT, "effect": TEXT}],
+    "serviceAccountName": TEXT, "schedulerName": TEXT, "priorityClassName": TEXT, "tolerations": [{"key": TEXT, "operator": TEXT, "effect": TEXT}],
 }
 METADATA = {"name": TEXT, "namespace": TEXT, "labels": MAP, "annotations": MAP}
 KINDS = {

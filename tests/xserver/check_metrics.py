@@ -109,7 +109,7 @@ def labels_of(text):
 
 def by_agent(labels):
     """The labels after integration/kubernetes/xsched_kube/metrics.py: a program's pod has a namespace, UUID another name."""
-    return {name: (of - {"UUID"}) | ({"namespace", "pod_uid", "gpu_uuid"} if "pid" in of else set()) for name, of in labels.items()}
+    return {name: (of - {"UUID"}) | ({"namespace", "pod_uuid", "gpu_uuid"} if "pid" in of else set()) for name, of in labels.items()}
 
 
 def judge_labels(expr, labels):

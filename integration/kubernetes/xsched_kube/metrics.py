@@ -32,7 +32,7 @@ def _renamed(labels: str, of: Names) -> str:
         return _CONTAINER + labels
     name, namespace, containers = of[uid]
     return (f'",container={_quoted(containers.get(container, container))},pod={_quoted(name)},'
-            f'namespace={_quoted(namespace)},pod_uid="{uid}"')
+            f'namespace={_quoted(namespace)},pod_uuid="{uid}"')
 
 
 def rewrite(text: str, of: Names) -> str:
