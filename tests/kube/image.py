@@ -33,7 +33,7 @@ def write(path, name, entry, files=(), links=(), env=(), folders=("proc", "sys",
     blobs = {}
     of_layer = _blob(blobs, layer.getvalue())
     config = _blob(blobs, json.dumps({
-        "architecture": "amd64", "os": "linux", "config": {"Env": ["PATH=/usr/bin", *env], "Entrypoint": list(entry)},
+        "architecture": "amd64", "os": "linux", "config": {"Env": list(env), "Entrypoint": list(entry)},
         "rootfs": {"type": "layers", "diff_ids": [of_layer["digest"]]}}).encode())
     oci = "application/vnd.oci.image."
     manifest = _blob(blobs, json.dumps({

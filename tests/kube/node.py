@@ -89,15 +89,15 @@ class Node:
         """Starts it."""
         self.begin("containerd", os.path.join(self.bin, "containerd"), "-c", os.path.join(self.work, "config.toml"))
 
-    def images(self):
-        """Imports what pods run."""
+    def images(self, path=""):
+        """Imports what pods run. @param path  a folder that comes first in PATH"""
         import image
         pause = os.path.join(self.work, "pause")
         subprocess.run(["cc", "-static", "-Os", "-o", pause, os.path.join(HERE, "pause.c")], check=True)
         image.write(pause + ".tar", "localhost/pause:1", ["/pause"], files=[("pause", pause)])
         links = [(n, "usr/" + n) for n in ("bin", "lib", "lib64", "sbin") if os.path.islink("/" + n)]
         app = os.path.join(self.work, "app.tar")
-        image.write(app, IMAGE, ["/usr/bin/sh"], links=links, env=["FROM_IMAGE=1"])
+        image.write(app, IMAGE, ["/usr/bin/sh"], links=links, env=["FROM_IMAGE=1", f"PATH={path}:/usr/bin" if path else "PATH=/usr/bin"])
         for tar in (pause + ".tar", app):
             subprocess.run([os.path.join(self.bin, "ctr"), "-n", "k8s.io", "images", "import", "--local", "--snapshotter", "native",
                             tar], check=True, stdout=subprocess.DEVNULL)

@@ -108,6 +108,22 @@ def test_the_api_server_knows_better_than_the_runtime():
     assert given and given.devices[0] == "xsched.dev/pod=priority-2"
 
 
+def test_without_nri_an_annotation_alone_is_said_to_do_nothing():
+    node = Node("", "")
+    asks = {"xsched.dev/priority": "1"}
+    node.saw_pod(PodSeen(UID, "p", "a", asks, ""))
+    node.saw_pod(PodSeen("b" + UID[1:], "q", "a", asks, "", True))
+    node.saw_pod(PodSeen("c" + UID[1:], "r", "a", {}, ""))
+    assert not any(p.said for p in node.pods.values())  # not known yet
+    node.set_nri(False)
+    assert [p.seen.name for p in node.pods.values() if p.said] == ["p"]
+    node.saw_pod(PodSeen("d" + UID[1:], "s", "a", asks, ""))
+    assert [n.reason for n in node.pods["d" + UID[1:]].said] == ["NotInjected"]
+    for spec, want in (({"containers": [{"resources": {"limits": {"xsched.dev/low": 1}}}]}, True), ({"containers": [{}]}, False),
+                       ({"containers": [{"resources": None}], "initContainers": [{"resources": {"limits": {"cpu": 1}}}]}, False)):
+        assert apiserver._requests_us(spec) is want
+
+
 # ---- metrics ----
 
 def test_metrics_have_names_and_are_fast():

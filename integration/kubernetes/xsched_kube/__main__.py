@@ -18,6 +18,7 @@ from .settings import read_table
 from .xserver import XServer
 
 LOOK_S = 2.0  # how often files are looked at
+NRI_S = 10.0  # a runtime that has not answered by then has no NRI
 
 log = logging.getLogger("main")
 
@@ -107,13 +108,16 @@ class Agent:
         threading.Thread(target=plugin.run, name="nri", daemon=True).start()
         if self.api:
             self.api.start()
-        next_look = 0.0
+        next_look, began = 0.0, time.monotonic()
         while True:
             if time.monotonic() >= next_look:
                 next_look = time.monotonic() + LOOK_S
                 self._look_at_table()
                 if self.plugins:
                     self.plugins.step()
+                if self.node.has_nri is None and time.monotonic() - began > NRI_S:
+                    log.info("the runtime has no NRI at %s", self.a.nri)
+                    self.node.set_nri(False)
             self.node.wake.clear()
             again = self.follower.step()
             self.node.wake.wait(min(LOOK_S, again or LOOK_S))

@@ -17,7 +17,7 @@ from typing import Any, Dict, Optional, Tuple
 from urllib.parse import quote, urlsplit
 
 from .node import Container, Node, PodSeen
-from .settings import Note
+from .settings import PREFIX, Note
 
 ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
 TIMEOUT_S = 10.0
@@ -144,7 +144,7 @@ class Api:
             self.node.lost_pod(meta["uid"])
             return
         self.node.saw_pod(PodSeen(meta["uid"], meta["name"], meta["namespace"], meta.get("annotations") or {},
-                                  spec.get("priorityClassName") or ""))
+                                  spec.get("priorityClassName") or "", _requests_us(spec)))
         for kind in ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses"):
             for c in status.get(kind) or []:
                 identifier = str(c.get("containerID") or "").rpartition("/")[2]
@@ -171,6 +171,11 @@ class Api:
                     log.warning("event: %s", e)
                     time.sleep(pause)
                     pause = min(2 * pause, RETRY_S[1])
+
+
+def _requests_us(spec: Dict[str, Any]) -> bool:
+    return any(name.startswith(PREFIX) for kind in ("initContainers", "containers") for c in spec.get(kind) or []
+               for name in (c.get("resources") or {}).get("limits") or {})
 
 
 def event_of(pod: PodSeen, note: Note, node_name: str) -> Dict[str, Any]:

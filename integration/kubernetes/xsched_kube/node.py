@@ -24,6 +24,7 @@ class PodSeen(NamedTuple):
     namespace: str
     annotations: Mapping[str, str]
     priority_class: Optional[str]  # None: the runtime does not know it
+    by_resource: bool = False  # a container requests xsched.dev/high, normal or low
 
 
 class Container(NamedTuple):
@@ -60,6 +61,7 @@ class Node:
         self.pods: Dict[str, Pod] = {}
         self.limits: Optional[Dict[str, str]] = None  # as written; None: not yet
         self.injects = True
+        self.has_nri: Optional[bool] = None  # None: not known yet
         self.wake = threading.Event()  # for the main thread
         self.server_must_read = False
         self.on_note: Callable[[PodSeen, Note], None] = lambda pod, note: None
@@ -117,6 +119,14 @@ class Node:
             if self.pods.pop(uid, None) is not None and self.limits is not None:
                 self._write_limits()
 
+    def set_nri(self, there: bool) -> None:
+        """Whether containers pass by before they are made. Without that, a pod that asks by annotation alone gets nothing."""
+        with self.lock:
+            if self.has_nri != there:
+                self.has_nri = there
+                for pod in self.pods.values():
+                    self._look(pod)
+
     def all_seen(self) -> None:
         """The list of pods is whole: from now on, limits are written."""
         with self.lock:
@@ -163,6 +173,9 @@ class Node:
         for name in ["", *(c.name for c in pod.containers.values())]:
             for note in self._settings(pod, name)[1]:
                 self._say(pod, note)
+        if self.has_nri is False and not pod.seen.by_resource and self.settings(pod, "").any():
+            self._say(pod, Note("NotInjected", "the runtime of this node has no NRI: an annotation alone brings XSched into no "
+                                "container; let one request xsched.dev/high, normal or low"))
         for c in pod.containers.values():
             if c.began_with == "" and self.settings(pod, c.name).any():
                 self._say(pod, Note("NotInjected", f"the container {c.name} began without XSched, which comes into a container "

@@ -84,6 +84,7 @@ class Plugin:
         connection.answer(message, answer)
         if request.method == "Synchronize" and not self.registered:
             self.registered = True
+            self.node.set_nri(True)
             connection.wait_for_ever()
             log.info("registered with the runtime at %s", self.path)
         return str(request.method) != "Shutdown"
