@@ -55,6 +55,8 @@ def enter():
 class Node:
     """Programs of the node; each may be ended and started again."""
 
+    import_by = ["--local"]  # of ctr 2
+
     def __init__(self, binaries, build, work):
         self.bin, self.build, self.work = binaries, build, work
         self.running = {}
@@ -99,8 +101,8 @@ class Node:
         app = os.path.join(self.work, "app.tar")
         image.write(app, IMAGE, ["/usr/bin/sh"], links=links, env=["FROM_IMAGE=1", f"PATH={path}:/usr/bin" if path else "PATH=/usr/bin"])
         for tar in (pause + ".tar", app):
-            subprocess.run([os.path.join(self.bin, "ctr"), "-n", "k8s.io", "images", "import", "--local", "--snapshotter", "native",
-                            tar], check=True, stdout=subprocess.DEVNULL)
+            subprocess.run([os.path.join(self.bin, "ctr"), "-n", "k8s.io", "images", "import", *self.import_by, "--snapshotter",
+                            "native", tar], check=True, stdout=subprocess.DEVNULL)
 
     def client(self):
         """Of its CRI."""
@@ -144,7 +146,7 @@ class Node:
                 pass
 
 
-def wait_for(condition, what, seconds=20):
+def wait_for(condition, what, seconds=60):
     """Returns what the condition gives, as soon as that is true."""
     until = time.monotonic() + seconds
     while True:
