@@ -8,7 +8,9 @@ names it for `make test`. All programs run in namespaces of their own (mounts, p
 their own; kernel settings that the kubelet makes stay in files over /proc/sys.
 
 The DaemonSet is that of the manifests, but for its image: it runs what BUILD_DIR has, on this machine's /usr. Pods run oclload
-on PoCL. KUBE_MEASURE=FILE measures latencies and writes them there. Exit status 77: skipped (the reason is printed)."""
+on PoCL. KUBE_MEASURE=FILE measures latencies and writes them there. KUBE_IMAGE=FILE is an archive with the image of
+integration/container, named docker.io/library/xsched with the manifests' tag: then the DaemonSet runs that.
+Exit status 77: skipped (the reason is printed)."""
 import json
 import os
 import re
@@ -185,8 +187,11 @@ class Cluster(n.Node):
     def deploy(self):
         """The manifests, with this machine's programs in place of the image."""
         documents = list(yaml.safe_load_all(self.kubectl("kustomize", os.path.join(n.ROOT, "integration", "kubernetes"))))
+        image = os.environ.get("KUBE_IMAGE")
+        if image:
+            sh(os.path.join(self.bin, "ctr"), "-n", "k8s.io", "images", "import", "--snapshotter", "native", image)
         for d in documents:
-            if d["kind"] == "DaemonSet":
+            if d["kind"] == "DaemonSet" and not image:
                 spec = d["spec"]["template"]["spec"]
                 for c in spec["containers"]:
                     c["image"], c["imagePullPolicy"] = n.IMAGE, "Never"

@@ -1,7 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """Pods on containerd 2 with NRI, over its real CRI socket, with the agent and xserver: containerd.py BUILD_DIR [FOLDER]
-
 KUBE_CASE names one case (costs: what is judged by the clock); without it all others run.
 
 FOLDER has containerd, containerd-shim-runc-v2, ctr and runc (below bin/); without one packages.sh fetches them into
@@ -22,8 +21,8 @@ LOOK = ["/usr/bin/sh", "-c", "env; sed -n 's/.* \\/\\(.*\\.so.*\\)/map=\\/\\1/p'
 SHIM = "libshimcuda.so"
 
 
-RESULTS = ("annotation_gives_priority", "ways_together", "bad_input_starts", "containers_differ", "ceilings_hold",
-           "running_pods_follow", "agent_away", "answers_are_no_errors", "containerd_restarts")
+RESULTS = ("annotation_gives_priority", "ways_together", "bad_input_starts", "static_programs_start", "containers_differ",
+           "ceilings_hold", "running_pods_follow", "metrics_name_pods", "agent_away", "answers_are_no_errors", "containerd_restarts")
 
 
 class Seen:
@@ -134,6 +133,14 @@ class Cases:
         event = self.api.events[-1]
         assert event["involvedObject"]["kind"] == "Pod" and "memory" in event["message"], event
 
+    def static_programs_start(self):
+        """Nothing can be preloaded into them."""
+        pod = self.client.pod({"xsched.dev/priority": "10"})
+        c = self.client.start(pod, ["/pause"], image="localhost/pause:1")
+        time.sleep(0.3)
+        assert self.client.is_running(c)
+        self.client.remove(pod)
+
     def containers_differ(self):
         pod = self.client.pod({"xsched.dev/priority": "5", "xsched.dev/priority.first": "20"})
         a = Seen(self.client, self.client.start(pod, LOOK, name="first"))
@@ -188,6 +195,29 @@ class Cases:
         self.node.agent(*self.node.agent_arguments)
         self.in_force(pod, c, 21)
         assert self.client.is_running(c)
+        self.client.remove(pod)
+
+    def metrics_name_pods(self):
+        import urllib.request
+        pod = self.client.pod({"xsched.dev/priority": "10"}, "team", "named")
+        c = self.load(pod)
+        self.in_force(pod, c, 10)
+
+        def get(path):
+            with urllib.request.urlopen("http://127.0.0.1:9465" + path, timeout=10) as answer:
+                return answer.read().decode()
+        labels = f'container="{c.name}",pod="named",namespace="team",pod_uuid="{pod.uid}"'
+        text = get("/metrics")
+        for name in ("xsched_process_device_seconds_total", "xsched_queue_priority", "xsched_queue_preemptions_total"):
+            assert re.search(f"^{name}{{.*{labels}.*}} ", text, re.M), [x for x in text.splitlines() if name in x]
+        assert json.loads(get("/admission?priority=20&share=0.9"))["admitted"] in (True, False)
+        for path in ("/pods", "/hint", "/admission", "/clients"):
+            try:
+                get(path)
+            except OSError as e:
+                assert "404" in str(e), (path, e)
+            else:
+                raise AssertionError(f"the port answers {path}")
         self.client.remove(pod)
 
     def agent_away(self):
@@ -282,7 +312,7 @@ def inside(work, binaries, build, only):
         node.images()
         api = fakeapi.FakeApi()
         node.xserver()
-        node.agent(f"--api-server={api.url}")
+        node.agent(f"--api-server={api.url}", "--metrics-port=9465")
         print(f"the first pod can come after {time.monotonic() - begin:.2f} s")
         cases = Cases(node, client, api)
         for name in RESULTS if only == "results" else (only,):

@@ -28,8 +28,9 @@ TABLE = {
     "Variable": {"key": (1, "string"), "value": (2, "string")},
     "Mount": {"container_path": (1, "string"), "host_path": (2, "string"), "readonly": (3, "bool")},
     "LinuxContainerResources": {"cpu_shares": (3, "int64"), "cpuset_cpus": (6, "string")},
-    "LinuxContainerSecurityContext": {"namespace_options": (3, "NamespaceOption"), "readonly_rootfs": (7, "bool"),
-                                      "no_new_privs": (11, "bool")},
+    "Number": {"value": (1, "int64")},
+    "LinuxContainerSecurityContext": {"namespace_options": (3, "NamespaceOption"), "run_as_user": (5, "Number"),
+                                      "readonly_rootfs": (7, "bool"), "no_new_privs": (11, "bool")},
     "LinuxContainerConfig": {"resources": (1, "LinuxContainerResources"),
                              "security_context": (2, "LinuxContainerSecurityContext")},
     "CDIDevice": {"name": (1, "string")},
@@ -104,21 +105,24 @@ class Client:
         answer = self.call("RunPodSandbox", T.RunPodSandboxRequest(config=config), T.RunPodSandboxResponse)
         return Pod(name, answer.pod_sandbox_id, config)
 
-    def start(self, pod, command, env=None, devices=(), annotations=None, mounts=(), cpus="", name=None, restricted=False):
-        """@return a started container"""
+    def start(self, pod, command, env=None, devices=(), annotations=None, mounts=(), cpus="", name=None, restricted=False,
+              image=""):
+        """@param restricted  as a pod of the Pod Security Standard of this name
+        @return a started container"""
         self.count += 1
         name = name or f"c{self.count}"
         options = T.NamespaceOption(network=NODE, pid=CONTAINER, ipc=POD)
         log = f"{pod.name}-{name}.log"
         config = T.ContainerConfig(
-            metadata=T.ContainerMetadata(name=name), image=T.ImageSpec(image=self.image), command=command, log_path=log,
+            metadata=T.ContainerMetadata(name=name), image=T.ImageSpec(image=image or self.image), command=command, log_path=log,
             envs=[T.Variable(key=k, value=v) for k, v in (env or {}).items()],
             mounts=[T.Mount(container_path=p, host_path=p, readonly=True) for p in (*self.mounts, *mounts)],
             annotations=[T.Pair(key=k, value=v) for k, v in (annotations or {}).items()],
             CDI_devices=[T.CDIDevice(name=d) for d in devices],
             linux=T.LinuxContainerConfig(resources=T.LinuxContainerResources(cpu_shares=512, cpuset_cpus=cpus),
                                          security_context=T.LinuxContainerSecurityContext(
-                                             namespace_options=options, readonly_rootfs=restricted, no_new_privs=restricted)))
+                                             namespace_options=options, readonly_rootfs=restricted, no_new_privs=restricted,
+                                             run_as_user=T.Number(value=1000 if restricted else 0))))
         begin = time.monotonic()
         identifier = self.call("CreateContainer", T.CreateContainerRequest(
             pod_sandbox_id=pod.id, config=config, sandbox_config=pod.config), T.OfContainer).container_id

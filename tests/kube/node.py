@@ -101,13 +101,14 @@ class Node:
         app = os.path.join(self.work, "app.tar")
         image.write(app, IMAGE, ["/usr/bin/sh"], links=links, env=["FROM_IMAGE=1", f"PATH={path}:/usr/bin" if path else "PATH=/usr/bin"])
         for tar in (pause + ".tar", app):
-            subprocess.run([os.path.join(self.bin, "ctr"), "-n", "k8s.io", "images", "import", *self.import_by, "--snapshotter",
-                            "native", tar], check=True, stdout=subprocess.DEVNULL)
+            subprocess.run([os.path.join(self.bin, "ctr"), "-n", "k8s.io", "images", "import", *self.import_by,
+                            "--snapshotter", "native", tar], check=True, stdout=subprocess.DEVNULL)
 
     def client(self):
         """Of its CRI."""
         import cri
-        return cri.Client("/run/containerd/containerd.sock", self.work, IMAGE, ("/usr", "/etc"), f"/xsched-{os.getpid()}-{self.env['XS_OUTER']}")
+        return cri.Client("/run/containerd/containerd.sock", self.work, IMAGE, ("/usr", "/etc"),
+                          f"/xsched-{os.getpid()}-{self.env['XS_OUTER']}")
 
     def xserver(self, *more):
         """Starts it."""

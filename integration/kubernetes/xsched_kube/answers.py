@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""HTTP: /metrics for Prometheus on a port of the pod, and /pods on a Unix socket for `xsched-kube top` and `why`."""
+"""HTTP: /metrics for Prometheus and /admission for schedulers of the cluster on a port of the pod, and /pods on a Unix socket for
+`xsched-kube top` and `why`."""
 from __future__ import annotations
 
 import http.server
@@ -51,6 +52,8 @@ def _handler(node: Node, server: XServer, all_of: bool) -> type:
             try:
                 if self.path == "/metrics":
                     self._send("text/plain; version=0.0.4", metrics.rewrite(server.metrics(), metrics.names(node)))
+                elif self.path.startswith("/admission?"):
+                    self._send("application/json", server.admission(self.path))
                 elif self.path == "/pods" and all_of:
                     self._send("application/json", json.dumps(pods(node, server)))
                 else:

@@ -61,6 +61,10 @@ class XServer:
         """The text for Prometheus."""
         return self._ask("GET", "/metrics").decode()
 
+    def admission(self, question: str) -> str:
+        """Whether the node has place for a program: xserver(8), /admission."""
+        return self._ask("GET", question).decode()
+
     def set_priority(self, pid: int, priority: int) -> None:
         """Of a program, its later queues too."""
         self._ask("POST", "/hint", json.dumps({"hint_type": 1, "pid": pid, "priority": priority}))
