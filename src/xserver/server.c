@@ -15,6 +15,7 @@
 #include "xserver/activation.h"
 #include "xserver/handles.h"
 #include "xserver/shares/user_quota.h"
+#include "xserver/users/pod_limits.h"
 #include "xserver/windows.h"
 
 #include <errno.h>
@@ -187,8 +188,11 @@ static int set_limits(const struct xs_options *o, bool reload, char *ret_error, 
     struct xs_limits_text limits = {o->priority_limits, is_strict(o, XS_OPT_priority_limits, reload)};
     struct xs_limits_text exempt = {o->user_share_exempt, is_strict(o, XS_OPT_user_share_exempt, reload)};
     struct xs_limits_text weights = {o->user_shares, is_strict(o, XS_OPT_user_shares, reload)};
+    int r = xs_limits_set(&limits, &exempt, &weights, ret_error, error_size);
 
-    return xs_limits_set(&limits, &exempt, &weights, ret_error, error_size);
+    if (r == 0)
+        xs_pod_limits_set_file(o->pod_limits_file);
+    return r;
 }
 
 /* One line about a policy whose xsched/policy.h differs from this program's. */

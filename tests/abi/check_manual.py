@@ -35,6 +35,12 @@ def hidden(path):
         return {"--" + name for name in HIDDEN.findall(f.read())}
 
 
+def agent_options(root):
+    """Those that the agent's source makes: its libraries need not be here."""
+    with open(os.path.join(root, "integration/kubernetes/xsched_kube/__main__.py"), encoding="utf-8") as f:
+        return set(re.findall(r'add_argument\("(--[a-z-]+)"', f.read()))
+
+
 def options(root, build):
     """page -> the options of its program"""
     tools = os.path.join(build, "bin")
@@ -54,6 +60,7 @@ def options(root, build):
     if "xsched-window" in of:
         of["xsched-window"] |= hidden(os.path.join(root, "src/window/main.c"))
     of["xsched-bench"] = listed(os.path.join(root, "bench/run"))
+    of["xsched-kube"] = agent_options(root)
     of["xsched-verify-hip"] = listed(os.path.join(root, "tests/gpu/verify_hip"))
     of["xsched-python"] = of["xsched"]      # python3 -m xsched run hands its options on
     return of

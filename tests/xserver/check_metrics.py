@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What /metrics answered, judged by others: promtool where it is installed, the parser of Prometheus' own Python
 client, and rules that neither knows. Then the dashboards: their queries name only metrics that are shown, with labels that these have.
-xsched-hosts.json adds up hosts; nothing else may.
+xsched-hosts.json and xsched-pods.json add up hosts; nothing else may. The latter shows what the agent of a Kubernetes node makes of
+the labels.
 
 check_metrics.py SCRAPE METRICS.DEF FOLDER_OF_DASHBOARDS MAN_PAGE RULES.YAML"""
 import glob
@@ -106,6 +107,11 @@ def labels_of(text):
     return found
 
 
+def by_agent(labels):
+    """The labels after integration/kubernetes/xsched_kube/metrics.py: a program's pod has a namespace, UUID another name."""
+    return {name: (of - {"UUID"}) | ({"namespace", "pod_uuid", "gpu_uuid"} if "pid" in of else set()) for name, of in labels.items()}
+
+
 def judge_labels(expr, labels):
     """Selectors name labels of their metric, and sums over one metric those of that one."""
     wrong = []
@@ -134,7 +140,7 @@ def judge_dashboard(dashboard, known, labels, hosts=False):
         for word in re.findall(r"\b[a-zA-Z_]\w*\b", bare):
             if not word.startswith(("xsched_", "__")) and word not in FUNCTIONS and word not in (
                     "pid", "gpu", "container", "queue", "command", "user", "pod", "kind", "state", "session", "instance",
-                    "namespace", "pod_name", "uid", "kube_pod_info", "group", "policy"):
+                    "namespace", "pod_name", "uid", "kube_pod_info", "group", "policy", "reason", "gpu_uuid"):
                 wrong.append(f"the dashboard uses {word}: {expr}")
         wrong += judge_labels(expr, labels)
         if not hosts and re.search(r"\b(sum|max|min|avg|count)\b(?! by \([^)]*(instance|uid))", expr):
@@ -183,6 +189,9 @@ def self_test():
                 'xsched_b{pid="1"}', 'xsched_a_total{instance=~"x",user="me"}', "sum by (instance, pid) (xsched_b)",
                 "xsched_b * on (instance, pod) group_left (session) xsched_b"):
         assert judge_dashboard({"panels": [{"expr": bad}]}, known, labels), bad
+    board = {"panels": [{"expr": 'sum by (namespace) (rate(xsched_a_total{pod="p"}[1m]))'}]}
+    assert judge_dashboard(board, known, labels, hosts=True) and not judge_dashboard(board, known, by_agent(labels), hosts=True)
+    assert judge_dashboard({"panels": [{"expr": 'xsched_b{namespace="x"}'}]}, known, by_agent(labels), hosts=True)
     assert judge_page("xsched_b and xsched\\_nothing", known) and not judge_page("xsched_b", known)
 
 
@@ -191,9 +200,10 @@ def main():
     scrape, table, page, rules = (open(sys.argv[i], encoding="utf-8").read() for i in (1, 2, 4, 5))
     known, labels = rows(table), labels_of(scrape)
     boards = {os.path.basename(p): json.load(open(p, encoding="utf-8")) for p in sorted(glob.glob(os.path.join(sys.argv[3], "*.json")))}
-    wrong = [] if {"xsched.json", "xsched-hosts.json"} <= boards.keys() else [f"there are only the dashboards {sorted(boards)}"]
+    wrong = [] if {"xsched.json", "xsched-hosts.json", "xsched-pods.json"} <= boards.keys() else [f"there are only the dashboards {sorted(boards)}"]
     for name, board in boards.items():
-        wrong += judge_dashboard(board, known, labels, name == "xsched-hosts.json")
+        pods = name == "xsched-pods.json"
+        wrong += judge_dashboard(board, known, by_agent(labels) if pods else labels, pods or name == "xsched-hosts.json")
     ids = [b["uid"] for b in boards.values()] + [f"{b['uid']} {p['id']}" for b in boards.values() for p in b["panels"]]
     wrong += [f"{i} is there twice" for i in sorted({i for i in ids if ids.count(i) > 1})]
     wrong += (judge_text(scrape, known) + judge_by_client(scrape) + judge_by_promtool(scrape) +

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "host/procinfo.h"
 #include "wire/hints.h"
+#include "xserver/users/pod_limits.h"
 #include "xserver/users/priority_limits.h"
 
 #include <grp.h>
@@ -228,6 +229,56 @@ static void end(pid_t pid)
     assert_int_equal(raw_server_stop(&g_server), 0);
 }
 
+#define POD   "0b1c9f5e-0d1f-4d9a-8f0e-7a4f0a7a4b11"
+#define OTHER "ffffffff-0d1f-4d9a-8f0e-7a4f0a7a4b11"
+
+static void write_limits(const char *path, const char *text)
+{
+    char new[128];
+    FILE *f;
+
+    snprintf(new, sizeof(new), "%s.new", path);
+    f = fopen(new, "w");
+    assert_non_null(f);
+    fputs(text, f);
+    fclose(f);
+    assert_int_equal(rename(new, path), 0);
+}
+
+static void pods_have_limits(void **state)
+{
+    static const char *const wrong[] = {POD "\n", POD " 1\n", "short ..1\n", POD " ..1 2\n", POD " 5..1\n", POD " ..256\n"};
+    char folder[] = "/tmp/xs-podsXXXXXX", path[64];
+    int32_t least = 7, most = 7;
+
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof(path), "%s/limits", folder);
+    assert_false(xs_pod_limits_are_wanted());
+    xs_pod_limits_set_file(path);
+    assert_false(xs_pod_limits_get(POD, &least, &most)); /* no file yet */
+    write_limits(path, "# a comment\n\n" OTHER " -5..5\n" POD " ..10\n");
+    assert_true(xs_pod_limits_get(POD, &least, &most));
+    assert_int_equal(least, -255);
+    assert_int_equal(most, 10);
+    assert_true(xs_pod_limits_get(OTHER, &least, &most));
+    assert_int_equal(least, -5);
+    assert_false(xs_pod_limits_get("", &least, &most));
+    for (size_t i = 0; i < XS_ARRAY_LEN(wrong); i++) {
+        write_limits(path, wrong[i]);
+        assert_true(xs_pod_limits_get(POD, &least, &most)); /* the earlier ones */
+        assert_int_equal(most, 10);
+    }
+    write_limits(path, POD " -3..20\n");
+    assert_true(xs_pod_limits_get(POD, &least, &most));
+    assert_int_equal(most, 20);
+    assert_false(xs_pod_limits_get(OTHER, &least, &most));
+    unlink(path);
+    assert_false(xs_pod_limits_get(POD, &least, &most));
+    rmdir(folder);
+    xs_pod_limits_set_file("");
+}
+
 static int asks_for_much(void)
 {
     struct raw_client c;
@@ -358,6 +409,7 @@ int main(void)
         cmocka_unit_test(what_is_wrong_is_refused),
         cmocka_unit_test(weights_are_of_users),
         cmocka_unit_test(control_groups_are_found),
+        cmocka_unit_test(pods_have_limits),
         cmocka_unit_test(limits_bound_what_a_user_asks_for),
         cmocka_unit_test(only_who_is_exempt_takes_all),
         cmocka_unit_test(weights_are_in_force),

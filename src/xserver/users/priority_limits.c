@@ -5,6 +5,7 @@
 #include "base/str.h"
 #include "host/procinfo.h"
 #include "sched/sched.h"
+#include "xserver/users/pod_limits.h"
 
 #include "xsched/types.h"
 
@@ -32,7 +33,7 @@ static int wrong(char *ret_error, size_t size, const char *rule, const char *why
 }
 
 /* "-20..100", "..100" or "-20.." */
-static int parse_range(const char *text, struct xs_limits_rule *rule)
+int xs_limits_parse_range(const char *text, int32_t *ret_least, int32_t *ret_most)
 {
     const char *dots = strstr(text, "..");
     int64_t least = PRIORITY_MIN, most = PRIORITY_MAX;
@@ -46,8 +47,8 @@ static int parse_range(const char *text, struct xs_limits_rule *rule)
         return -EINVAL;
     if (least < PRIORITY_MIN || most > PRIORITY_MAX || least > most)
         return -EINVAL;
-    rule->least = (int32_t)least;
-    rule->most = (int32_t)most;
+    *ret_least = (int32_t)least;
+    *ret_most = (int32_t)most;
     return 0;
 }
 
@@ -97,7 +98,7 @@ static bool is_named_before(const struct xs_limits_list *l, const struct xs_limi
 /* The part behind the '=', which is there where it must be. @return NULL, or what is wrong */
 static const char *parse_value(const char *text, enum xs_limits_values values, struct xs_limits_rule *rule)
 {
-    if (values == XS_LIMITS_RANGES && parse_range(text, rule) < 0)
+    if (values == XS_LIMITS_RANGES && xs_limits_parse_range(text, &rule->least, &rule->most) < 0)
         return "a range is LEAST..MOST, within -255..255";
     if (values == XS_LIMITS_WEIGHTS && parse_weight(text, rule) < 0)
         return "a weight is a whole number from 1 to 10000";
@@ -265,6 +266,21 @@ static bool asks_for(enum xs_limits_kind kind)
     return false;
 }
 
+/* Those of its pod besides: both hold. */
+static void take_pod_limits(int32_t pid, struct xs_limits *s)
+{
+    struct xs_container container;
+    int32_t least, most;
+
+    if (!xs_pod_limits_are_wanted())
+        return;
+    xs_proc_container(pid, &container);
+    if (!xs_pod_limits_get(container.pod, &least, &most))
+        return;
+    s->most = XS_MIN(s->most, most);
+    s->least = XS_MIN(XS_MAX(s->least, least), s->most);
+}
+
 void xs_limits_get(int fd, int32_t pid, uint32_t uid, uint32_t gid, uint32_t owner, struct xs_limits *ret)
 {
     struct xs_limits_of who = {.uid = uid, .gid = gid, .cgroup = ""};
@@ -274,6 +290,7 @@ void xs_limits_get(int fd, int32_t pid, uint32_t uid, uint32_t gid, uint32_t own
     char cgroup[1024];
 
     *ret = (struct xs_limits){.least = PRIORITY_MIN, .most = PRIORITY_MAX, .weight = weight_of(owner)};
+    take_pod_limits(pid, ret);
     if (g_limits.n == 0 && g_exempt.n == 0)
         return;
     if (asks_for(XS_LIMITS_GROUP))
@@ -287,8 +304,8 @@ void xs_limits_get(int fd, int32_t pid, uint32_t uid, uint32_t gid, uint32_t own
     ret->exempt = xs_limits_find(&g_exempt, &who) != NULL;
     limits = xs_limits_find(&g_limits, &who);
     if (limits) {
-        ret->least = limits->least;
-        ret->most = limits->most;
+        ret->most = XS_MIN(ret->most, limits->most);
+        ret->least = XS_MIN(XS_MAX(ret->least, limits->least), ret->most);
     }
     free(groups);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How far the priorities of a user's programs go, and the user's part beside others (options priority-limits,
- * user-share-exempt and user-shares). Main thread. */
+ * user-share-exempt, user-shares and pod-limits-file). Main thread. */
 #ifndef XS_XSERVER_PRIORITY_LIMITS_H
 #define XS_XSERVER_PRIORITY_LIMITS_H
 
@@ -38,6 +38,9 @@ struct xs_limits_list {
  *  @return 0, or -EINVAL or -ENOENT with the reason */
 int xs_limits_parse(struct xs_limits_list *l, const char *text, enum xs_limits_values values, bool strict,
                       char *ret_error, size_t error_size);
+
+/** "LEAST..MOST", one of them may be left out. @return 0 or -EINVAL */
+int xs_limits_parse_range(const char *text, int32_t *ret_least, int32_t *ret_most);
 
 /** The facts at which rules look. */
 struct xs_limits_of {
