@@ -422,6 +422,14 @@ void xs_metrics_text(const struct xs_request *r, struct xs_text *ret)
                                                                                                              \
         line(p, #name, &page.processes[i], unit, (int64_t)(v));                                              \
     }
+#define M_SWAP(name, type, unit, v, help)                                                                    \
+    head(ret, #name, #type, help);                                                                           \
+    for (size_t i = 0; i < r->n_clients; i++) {                                                              \
+        const struct xs_client_record *c = &r->clients[i];                                                   \
+                                                                                                             \
+        if (c->swap != XS_SWAP_RECORD_NO)                                                                    \
+            line(p, #name, &page.processes[i], unit, (int64_t)(v));                                          \
+    }
 #define M_QUEUE(name, type, unit, v, help)                                                                   \
     head(ret, #name, #type, help);                                                                           \
     for (size_t i = 0; i < r->n_queues; i++) {                                                               \

@@ -4,6 +4,7 @@
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import time
@@ -64,6 +65,10 @@ class Swap(unittest.TestCase):
         found = [c for c in clients if c["pid"] == model.pid]
         return found[0]["swap"]["state"] if found and "swap" in found[0] else None
 
+    def metrics(self, model):
+        found = re.findall(r"^xsched_process_(\w+)\{pid=\"%d\".*\} (\d+)$" % model.pid, self.stage.get("/metrics").read().decode(), re.M)
+        return {name: int(value) for name, value in found if name.startswith(("swap", "movable"))}
+
     def swap(self, way, model, check=True):
         return self.stage.xcli("swap", way, str(model.pid), check=check)
 
@@ -77,6 +82,8 @@ class Swap(unittest.TestCase):
         self.assertEqual(self.state(one), "out")               # by hand: until somebody brings it back
         listed = self.stage.xcli("list").stdout
         self.assertIn("swapped out", listed)
+        self.assertEqual(self.metrics(one), {"movable_bytes": MODEL_MIB << 20, "swapped_out": 1, "swaps_total": 1,
+                                             "swapped_bytes_total": MODEL_MIB << 20})
         again = self.swap("out", one)
         self.assertEqual(again.returncode, 0, again.stderr)     # it is out already
         self.swap("in", one)
