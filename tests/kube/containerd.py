@@ -93,10 +93,11 @@ class Cases:
         for text, want in (("10", "10"), ("-7", "-7"), ("high", "10"), (" +3 ", "3")):
             seen = self.look({"xsched.dev/priority": text})
             assert seen.priority == want and seen.has_shim(), (text, seen.env, seen.maps)
-        seen = self.look({"xsched.dev/share": "30%", "xsched.dev/memory": "8Gi", "xsched.dev/sharing": "time"})
+        seen = self.look({"xsched.dev/share": "30%", "xsched.dev/memory": "8Gi", "xsched.dev/sharing": "time",
+                          "xsched.dev/swap": "on"})
         got = {k: v for k, v in seen.env.items() if k.startswith("XSCHED_")}
         assert got == {"XSCHED_PRIORITY": "0", "XSCHED_AUTO_XQUEUE_UTILIZATION": "30", "XSCHED_MEM_LIMIT": "8G",
-                       "XSCHED_SHARE": "TIME"}, got
+                       "XSCHED_SHARE": "TIME", "XSCHED_SWAP": "ON"}, got
         seen = self.look()
         assert seen.priority is None and not seen.has_shim(), seen.env
 
@@ -123,7 +124,7 @@ class Cases:
         for key, text, reason in (("priority", "ten", "InvalidAnnotation"), ("priority", "999", "InvalidAnnotation"),
                                   ("priority", "", "InvalidAnnotation"), ("priority", "1\n2", "InvalidAnnotation"),
                                   ("priorty", "10", "UnknownAnnotation"), ("memory", "lots", "InvalidAnnotation"),
-                                  ("share", "0", "InvalidAnnotation"), ("sharing", "both", "InvalidAnnotation")):
+                                  ("share", "0", "InvalidAnnotation"), ("sharing", "both", "InvalidAnnotation"), ("swap", "yes", "InvalidAnnotation")):
             seen = self.look({"xsched.dev/" + key: text})
             assert seen.priority is None and not seen.has_shim(), (key, text, seen.env)
             assert [r for r, _ in seen.notes] == [reason], (key, text, seen.notes)

@@ -43,6 +43,7 @@ class Settings(NamedTuple):
     utilization: Optional[int] = None
     memory: str = ""
     sharing: str = ""
+    swap: str = ""
 
     def any(self) -> bool:
         """Whether it gets XSched at all."""
@@ -51,7 +52,8 @@ class Settings(NamedTuple):
     def environment(self) -> Dict[str, str]:
         """The variables of xsched-environment(7), but the priority."""
         all_of = {"XSCHED_AUTO_XQUEUE_UTILIZATION": "" if self.utilization is None else str(self.utilization),
-                  "XSCHED_MEM_LIMIT": self.memory, "XSCHED_SHARE": self.sharing.upper()}
+                  "XSCHED_MEM_LIMIT": self.memory, "XSCHED_SHARE": self.sharing.upper(),
+                  "XSCHED_SWAP": self.swap.upper()}
         return {name: value for name, value in all_of.items() if value}
 
 
@@ -93,8 +95,14 @@ def _sharing(text: str) -> str:
     return text
 
 
+def _swap(text: str) -> str:
+    if text not in ("on", "off"):
+        raise ValueError("swap is on or off")
+    return text
+
+
 _ANNOTATIONS = {"priority": ("priority", _priority), "share": ("utilization", _percent), "memory": ("memory", _memory),
-                "sharing": ("sharing", _sharing)}
+                "sharing": ("sharing", _sharing), "swap": ("swap", _swap)}
 
 
 def read_table(text: str) -> Table:
@@ -171,8 +179,9 @@ def settings_of(namespace: str, annotations: Mapping[str, str], priority_class: 
         if priority != asked:
             notes.append(Note("PriorityLimited", f"the pod asks for priority {asked}; the namespace {namespace} may have "
                               f"{row.least}..{row.most}: {priority} is in force"))
-    utilization, memory, sharing = found.get("utilization"), found.get("memory"), found.get("sharing")
-    got = Settings(priority, utilization if isinstance(utilization, int) else None, str(memory or ""), str(sharing or ""))
+    utilization = found.get("utilization")
+    texts = (str(found.get(name) or "") for name in ("memory", "sharing", "swap"))
+    got = Settings(priority, utilization if isinstance(utilization, int) else None, *texts)
     if got.any() and got.priority is None:  # a program has some priority: the usual one
         got = got._replace(priority=max(row.least, min(row.most, 0)))
     return got, notes
