@@ -19,6 +19,8 @@ import sys
 import tempfile
 import threading
 
+from swap_stage import Rows
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -77,22 +79,6 @@ class Program:
             self.from_swapper.close()
         self.folder.cleanup()
         return code
-
-
-class Rows:
-    def __init__(self, out):
-        os.makedirs(out, exist_ok=True)
-        self.file, self.wrong = open(os.path.join(out, "swap.jsonl"), "a", encoding="ascii"), []
-
-    def add(self, part, **row):
-        print(part, json.dumps(row), flush=True)
-        self.file.write(json.dumps({"part": part, **row}) + "\n")
-        self.file.flush()
-
-    def must(self, what, is_so):
-        if not is_so:
-            self.wrong.append(what)
-            print("WRONG:", what, flush=True)
 
 
 def gbps(row):
@@ -233,7 +219,7 @@ def main():
     a.add_argument("--driver", default="libcuda.so.1", help=argparse.SUPPRESS)   # a fake's folder
     args = a.parse_args()
     args.build = os.path.abspath(args.build)
-    rows, ran = Rows(args.out), 0
+    rows, ran = Rows(args.out, "swap.jsonl"), 0
     for part in args.part.split(","):
         try:
             ran += {"client": client, "calls": calls, "torch": torch_part, "random": random_part}[part](args.build, rows, args) is not False

@@ -209,7 +209,7 @@ def main():
                 return 77
         except ImportError:
             return 77
-    rows = Rows(args.out)
+    rows = Rows(args.out, "models.jsonl")
     for part in args.part.split(","):
         what, room = PARTS[part]
         stage = Stage(args, args.gib * room)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""For swap_models.py: an xserver of its own, programs with much device memory that answer lines, and rows of results."""
+"""For swap_models.py and swap.py: an xserver of its own, programs with much device memory that answer lines, and rows of results."""
 import glob
 import json
 import os
@@ -170,9 +170,9 @@ class Stage:
 
 
 class Rows:
-    def __init__(self, out):
+    def __init__(self, out, name):
         os.makedirs(out, exist_ok=True)
-        self.file, self.wrong = open(os.path.join(out, "models.jsonl"), "a", encoding="ascii"), []
+        self.file, self.wrong = open(os.path.join(out, name), "a", encoding="ascii"), []
 
     def add(self, part, **row):
         print(part, json.dumps(row), flush=True)
