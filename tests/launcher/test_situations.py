@@ -104,7 +104,7 @@ class Situation(unittest.TestCase):
         cls.installed = os.path.realpath(tempfile.mkdtemp(prefix="xsched-test-"))
         for folder in ("bin", "lib", os.path.join("lib", "xsched"), "run"):
             os.mkdir(os.path.join(cls.installed, folder))
-        for name in ("xsched", "xsched-doctor", "xserver", "xcli"):
+        for name in ("xsched", "xsched-doctor", "xserver", "xsched-http", "xcli"):
             shutil.copy2(os.path.join(BUILD, "bin", name), os.path.join(cls.installed, "bin"))
         for folder in ("lib", os.path.join("lib", "xsched")):
             for path in glob.glob(os.path.join(BUILD, folder, "*")):
