@@ -474,7 +474,7 @@ static void as_room_comes(void)
             TRUE(follow(SOON) == 0);
             TRUE(g_report.room_ns > 30 * XS_NS_PER_MS && g_report.bytes == 160 * MIB && handles() == RANGES);
         } else { /* the rest does not come: nothing has changed */
-            TRUE(follow(100 * XS_NS_PER_MS) == -ENOMEM && handles() == 0);
+            TRUE(follow(XS_NS_PER_S) == -ENOMEM && handles() == 0);
             TRUE(g_report.lacks >= 30 * MIB && g_report.lacks <= 40 * MIB);
         }
         pthread_join(t, NULL);
