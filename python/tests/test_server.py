@@ -182,7 +182,7 @@ def test_no_server(tmp_path):
 
 def test_a_server_that_is_stopped(server):
     """It takes connections and answers nothing. It is named, and nobody waits for it."""
-    listening = subprocess.run(["pgrep", "-f", f"xserver --socket {server}"], capture_output=True, text=True, check=True)
+    listening = subprocess.run(["pgrep", "-o", "-f", f"xserver --socket {server}"], capture_output=True, text=True, check=True)
     pid = int(listening.stdout)
     os.kill(pid, signal.SIGSTOP)
     try:

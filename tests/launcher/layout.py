@@ -55,16 +55,18 @@ class Layout(unittest.TestCase):
             time.sleep(0.01)
 
     def servers(self):
-        """Processes whose executable is this layout's xserver."""
-        found = []
+        """Processes whose executable is this layout's xserver. One that it has just started is it, too, for a moment."""
+        found, parents = [], {}
         for name in os.listdir("/proc"):
             if name.isdigit():
                 try:
                     if os.readlink(f"/proc/{name}/exe") == os.path.join(self.bin, "xserver"):
                         found.append(int(name))
+                        with open(f"/proc/{name}/stat", encoding="utf-8", errors="replace") as f:
+                            parents[int(name)] = int(f.read().rpartition(")")[2].split()[1])
                 except OSError:
                     pass
-        return found
+        return [pid for pid in found if parents.get(pid) not in found]
 
     def xsched(self, *args, env=None, **kwargs):
         return subprocess.run([os.path.join(self.bin, "xsched"), *args], env={**self.env, **(env or {})},
