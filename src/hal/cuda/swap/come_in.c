@@ -20,13 +20,13 @@
 struct missing {
     struct xs_swap_range *r;
     unsigned block;
-    uint64_t handle;
 };
 
 struct coming {
     struct xs_swap *s;
     struct xs_swap_report *report;
     struct missing *m;
+    uint64_t *handles;            /* of m, one each */
     size_t n, created, mapped, copied; /* of m, the first ones */
     struct xs_swap_way way;       /* of the last copy */
     bool has_way;
@@ -43,7 +43,7 @@ static size_t collect(struct xs_swap *s, struct missing *to)
         for (unsigned i = 0; i < xs_swap_blocks(r->bytes); i++)
             if (!r->handles[i]) {
                 if (to)
-                    to[n] = (struct missing){r, i, 0};
+                    to[n] = (struct missing){r, i};
                 n++;
             }
     return n;
@@ -59,41 +59,28 @@ static CUresult create(struct coming *c, size_t most)
     CUresult err = XS_CU_SUCCESS;
 
     while (c->created < most && err == XS_CU_SUCCESS) {
-        struct missing *m = &c->m[c->created];
+        const struct missing *m = &c->m[c->created];
 
-        err = xs_swap_create(c->s, m->r->dev, bytes_of(m), &m->handle);
+        err = xs_swap_create(c->s, m->r->dev, bytes_of(m), &c->handles[c->created]);
         c->created += err == XS_CU_SUCCESS;
     }
     return err;
 }
 
-/* Blocks that follow one another, with one call for the access to all of them. */
-static CUresult map_run(struct coming *c)
-{
-    struct missing *first = &c->m[c->mapped];
-    CUresult err = XS_CU_SUCCESS;
-    unsigned k = 0;
-
-    while (c->mapped + k < c->created && first[k].r == first->r && first[k].block == first->block + k && err == XS_CU_SUCCESS) {
-        err = xs_swap_map(c->s, first->r, first[k].block, first[k].handle);
-        k += err == XS_CU_SUCCESS;
-    }
-    if (err == XS_CU_SUCCESS)
-        err = xs_swap_give_access(c->s, first->r, first->block, k);
-    if (err == XS_CU_SUCCESS)
-        c->mapped += k;
-    else
-        while (k > 0)
-            xs_swap_unmap(c->s, first->r, first[--k].block);
-    return err;
-}
-
+/* Blocks of a range that follow one another go together. */
 static CUresult map(struct coming *c)
 {
     CUresult err = XS_CU_SUCCESS;
 
-    while (c->mapped < c->created && err == XS_CU_SUCCESS)
-        err = map_run(c);
+    while (c->mapped < c->created && err == XS_CU_SUCCESS) {
+        const struct missing *first = &c->m[c->mapped];
+        unsigned k = 1;
+
+        while (c->mapped + k < c->created && first[k].r == first->r && first[k].block == first->block + k)
+            k++;
+        err = xs_swap_map(c->s, first->r, first->block, k, &c->handles[c->mapped]);
+        c->mapped += err == XS_CU_SUCCESS ? k : 0;
+    }
     return err;
 }
 
@@ -171,17 +158,20 @@ static CUresult take_all(struct coming *c, uint64_t room_ns)
     return err;
 }
 
-static void all_are_in(struct xs_swap *s, const struct missing *m, size_t n)
+static void all_are_in(const struct coming *c)
 {
     struct xs_swap_range *r;
     unsigned from = 0;
 
-    for (size_t i = 0; i < n; i++)
-        m[i].r->handles[m[i].block] = m[i].handle;
-    xs_lock_acquire(s->lock);
-    while ((r = xs_swap_table_next(&s->table, OUT_RANGES, &from)) != NULL)
+    for (size_t i = 0; i < c->n; i++) {
+        c->m[i].r->handles[c->m[i].block] = c->handles[i];
+        c->report->bytes += bytes_of(&c->m[i]);
+    }
+    c->report->blocks += c->n;
+    xs_lock_acquire(c->s->lock);
+    while ((r = xs_swap_table_next(&c->s->table, OUT_RANGES, &from)) != NULL)
         r->state = XS_SWAP_USED;
-    xs_lock_release(s->lock);
+    xs_lock_release(c->s->lock);
 }
 
 static void undo(struct coming *c)
@@ -189,7 +179,7 @@ static void undo(struct coming *c)
     for (size_t i = 0; i < c->mapped; i++)
         xs_swap_unmap(c->s, c->m[i].r, c->m[i].block);
     while (c->created > 0)
-        xs_swap_release(c->s, c->m[--c->created].handle);
+        xs_swap_release(c->s, c->handles[--c->created]);
 }
 
 static int explain(struct coming *c, CUresult err)
@@ -203,31 +193,36 @@ static int explain(struct coming *c, CUresult err)
     return xs_swap_failed(c->report, -ENOMEM, "the device has not enough memory");
 }
 
-int xs_swap_come_in(struct xs_swap *s, uint64_t room_ns, struct xs_swap_report *report)
+static int come(struct coming *c, uint64_t room_ns)
 {
-    size_t n = collect(s, NULL);
-    struct coming c = {.s = s, .report = report, .m = calloc(n ? n : 1, sizeof(struct missing)), .n = n};
-    uint64_t begin_ns = xs_now_ns(), before_ns = report->map_ns + report->room_ns;
     CUresult err, end;
-    int r = 0;
+    int r;
 
-    if (!c.m)
-        return xs_swap_failed(report, -ENOMEM, "no host memory for a list");
-    collect(s, c.m);
-    err = take_all(&c, room_ns);
-    end = end_copies(&c);
-    c.copy_failed = c.copy_failed || end != XS_CU_SUCCESS;
+    collect(c->s, c->m);
+    err = take_all(c, room_ns);
+    end = end_copies(c);
+    c->copy_failed = c->copy_failed || end != XS_CU_SUCCESS;
     err = err == XS_CU_SUCCESS ? end : err;
     if (err == XS_CU_SUCCESS) {
-        all_are_in(s, c.m, n);
-        for (size_t i = 0; i < n; i++)
-            report->bytes += bytes_of(&c.m[i]);
-        report->blocks += n;
-    } else {
-        r = explain(&c, err);
-        undo(&c);
+        all_are_in(c);
+        return 0;
     }
+    r = explain(c, err);
+    undo(c);
+    return r;
+}
+
+int xs_swap_come_in(struct xs_swap *s, uint64_t room_ns, struct xs_swap_report *report)
+{
+    uint64_t begin_ns = xs_now_ns(), before_ns = report->map_ns + report->room_ns;
+    struct coming c = {.s = s, .report = report, .n = collect(s, NULL)};
+    int r;
+
+    c.m = calloc(XS_MAX(c.n, (size_t)1), sizeof(*c.m));
+    c.handles = calloc(XS_MAX(c.n, (size_t)1), sizeof(*c.handles));
+    r = c.m && c.handles ? come(&c, room_ns) : xs_swap_failed(report, -ENOMEM, "no host memory for a list");
     report->copy_ns += xs_now_ns() - begin_ns - (report->map_ns + report->room_ns - before_ns);
+    free(c.handles);
     free(c.m);
     return r;
 }

@@ -30,13 +30,12 @@
 
 enum phase { IDLE, BEGINS, WAITS_FOR_CALLS, WAITS_FOR_WORK, MOVES, DONE, GIVEN_UP };
 
-enum way { OUT, IN, IN_AS_ROOM_COMES };
-
 /* One move. Writer of all but `phase`: the mover, until DONE; then whoever asked. */
 static struct {
     _Atomic uint32_t phase;       /* IDLE to BEGINS and WAITS_FOR_WORK to GIVEN_UP: who asks; else the mover */
-    enum way way;
-    uint64_t until_ns, begin_ns, room_ns;
+    bool out;
+    uint64_t until_ns, begin_ns;
+    uint64_t room_ns;             /* on the way in: it waits so long for the next piece that others leave; 0: nobody leaves */
     struct xs_swap_report report;
 } g_move;
 
@@ -325,7 +324,7 @@ static void move_in(struct xs_swap *s)
     }
     atomic_store(&g_move.phase, MOVES);
     g_move.report.pause_ns = xs_now_ns() - begin_ns;
-    all = xs_swap_come_in(s, g_move.way == IN ? 0 : g_move.room_ns, &g_move.report) == 0;
+    all = xs_swap_come_in(s, g_move.room_ns, &g_move.report) == 0;
     if (all)
         xsched_priv_work_begins();
     xs_swap_pause_set(all ? XS_SWAP_ALL_IN : XS_SWAP_TOUCHES_WAIT);
@@ -336,7 +335,7 @@ static void *mover_main(void *none)
     struct xs_swap *s = xs_swap_get();
 
     (void)none;
-    if (g_move.way == OUT)
+    if (g_move.out)
         move_out(s);
     else
         move_in(s);
@@ -344,7 +343,7 @@ static void *mover_main(void *none)
         uint64_t n = atomic_load_explicit(&s->others[i], memory_order_relaxed);
 
         g_move.report.others[i] = n;
-        if (n && g_move.way == OUT)
+        if (n && g_move.out)
             XS_DEBG("swap: stays on the device: %s (%llu so far)", xs_swap_other_text(i), (unsigned long long)n);
     }
     g_move.report.total_ns = xs_now_ns() - g_move.begin_ns;
@@ -388,10 +387,10 @@ static int wait_for_mover(struct xs_swap_report *ret)
     return ret->error;
 }
 
-static int move(enum way way, uint64_t limit_ns, struct xs_swap_report *ret)
+static int move(bool out, uint64_t limit_ns, uint64_t room_ns, struct xs_swap_report *ret)
 {
     uint32_t idle = IDLE;
-    bool out = way == OUT, is_out;
+    bool is_out;
     int r;
 
     if (!xs_swap_is_on())
@@ -405,8 +404,8 @@ static int move(enum way way, uint64_t limit_ns, struct xs_swap_report *ret)
         atomic_store(&g_move.phase, IDLE);
         return answer(ret, -EALREADY, out ? "its memory is out" : "its memory is in");
     }
-    g_move.way = way;
-    g_move.room_ns = limit_ns;
+    g_move.out = out;
+    g_move.room_ns = room_ns;
     g_move.begin_ns = xs_now_ns();
     g_move.until_ns = g_move.begin_ns + XS_MIN(limit_ns, UINT64_MAX - g_move.begin_ns);
     answer(&g_move.report, 0, "");
@@ -426,15 +425,15 @@ static int move(enum way way, uint64_t limit_ns, struct xs_swap_report *ret)
 
 XS_EXPORT int xsched_priv_cuda_swap_out(uint64_t limit_ns, struct xs_swap_report *ret)
 {
-    return move(OUT, limit_ns, ret);
+    return move(true, limit_ns, 0, ret);
 }
 
 XS_EXPORT int xsched_priv_cuda_swap_in(uint64_t limit_ns, struct xs_swap_report *ret)
 {
-    return move(IN, limit_ns, ret);
+    return move(false, limit_ns, 0, ret);
 }
 
 XS_EXPORT int xsched_priv_cuda_swap_follow(uint64_t limit_ns, struct xs_swap_report *ret)
 {
-    return move(IN_AS_ROOM_COMES, limit_ns, ret);
+    return move(false, limit_ns, limit_ns, ret);
 }

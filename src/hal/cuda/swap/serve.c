@@ -111,17 +111,13 @@ void xs_swap_release(struct xs_swap *s, uint64_t handle)
         XS_WARN_ONCE("swap: the driver did not take a block of memory back");
 }
 
-CUresult xs_swap_map(struct xs_swap *s, const struct xs_swap_range *r, unsigned block, uint64_t handle)
-{
-    return s->api->cuMemMap(r->at + block * XS_SWAP_BLOCK, xs_swap_block_bytes(r, block), 0, handle, 0);
-}
-
 CUresult xs_swap_unmap(struct xs_swap *s, const struct xs_swap_range *r, unsigned block)
 {
     return s->api->cuMemUnmap(r->at + block * XS_SWAP_BLOCK, xs_swap_block_bytes(r, block));
 }
 
-CUresult xs_swap_give_access(struct xs_swap *s, const struct xs_swap_range *r, unsigned first, unsigned blocks)
+/* To blocks that are all mapped. */
+static CUresult give_access(struct xs_swap *s, const struct xs_swap_range *r, unsigned first, unsigned blocks)
 {
     size_t from = first * XS_SWAP_BLOCK, to = XS_MIN(r->bytes, (first + blocks) * XS_SWAP_BLOCK), n = 0;
     struct xs_cu_mem_access access[XS_SWAP_DEVICES];
@@ -130,6 +126,24 @@ CUresult xs_swap_give_access(struct xs_swap *s, const struct xs_swap_range *r, u
         if (dev == r->dev || (r->dev < XS_SWAP_DEVICES && s->users[r->dev] & 1u << dev))
             access[n++] = (struct xs_cu_mem_access){{WHERE_DEVICE, dev}, READ_WRITE};
     return s->api->cuMemSetAccess(r->at + from, to - from, access, n);
+}
+
+CUresult xs_swap_map(struct xs_swap *s, const struct xs_swap_range *r, unsigned first, unsigned n, const uint64_t *handles)
+{
+    CUresult err = XS_CU_SUCCESS;
+    unsigned mapped = 0;
+
+    while (mapped < n && err == XS_CU_SUCCESS) {
+        size_t at = (first + mapped) * XS_SWAP_BLOCK;
+
+        err = s->api->cuMemMap(r->at + at, xs_swap_block_bytes(r, first + mapped), 0, handles[mapped], 0);
+        mapped += err == XS_CU_SUCCESS;
+    }
+    if (err == XS_CU_SUCCESS)
+        err = give_access(s, r, first, n);
+    while (err != XS_CU_SUCCESS && mapped > 0)
+        xs_swap_unmap(s, r, first + --mapped);
+    return err;
 }
 
 bool xs_swap_drop(struct xs_swap *s, struct xs_swap_range *r)
@@ -330,20 +344,10 @@ static CUresult create_all(struct xs_swap *s, struct xs_swap_range *r)
 
 static CUresult map_all(struct xs_swap *s, struct xs_swap_range *r)
 {
-    unsigned n = xs_swap_blocks(r->bytes), mapped = 0;
-    CUresult err = XS_CU_SUCCESS;
+    unsigned n = xs_swap_blocks(r->bytes);
+    CUresult err = xs_swap_map(s, r, 0, n, r->handles);
 
-    while (mapped < n && err == XS_CU_SUCCESS) {
-        err = xs_swap_map(s, r, mapped, r->handles[mapped]);
-        mapped += err == XS_CU_SUCCESS;
-    }
-    if (err == XS_CU_SUCCESS)
-        err = xs_swap_give_access(s, r, 0, xs_swap_blocks(r->bytes));
-    if (err == XS_CU_SUCCESS)
-        return err;
-    while (mapped > 0)
-        xs_swap_unmap(s, r, --mapped);
-    for (unsigned i = 0; i < n; i++) {
+    for (unsigned i = 0; err != XS_CU_SUCCESS && i < n; i++) {
         xs_swap_release(s, r->handles[i]);
         r->handles[i] = 0;
     }
@@ -542,7 +546,7 @@ XS_EXPORT void xsched_priv_cuda_swap_peer(CUdevice memory, CUdevice user)
             continue;
         r->state = XS_SWAP_BUSY;
         xs_lock_release(s->lock);
-        xs_swap_give_access(s, r, 0, xs_swap_blocks(r->bytes));
+        give_access(s, r, 0, xs_swap_blocks(r->bytes));
         xs_lock_acquire(s->lock);
         r->state = state;
     }

@@ -38,11 +38,10 @@ const char *xs_swap_other_text(enum xs_swap_other what);
 CUresult xs_swap_create(struct xs_swap *s, int dev, size_t bytes, uint64_t *ret);
 /** Does nothing for 0. */
 void xs_swap_release(struct xs_swap *s, uint64_t handle);
-/** One block of a range; without access. */
-CUresult xs_swap_map(struct xs_swap *s, const struct xs_swap_range *r, unsigned block, uint64_t handle);
+/** n blocks of a range from the first one on, with access to them; all of them, or none. */
+CUresult xs_swap_map(struct xs_swap *s, const struct xs_swap_range *r, unsigned first, unsigned n, const uint64_t *handles);
+/** One block of a range. */
 CUresult xs_swap_unmap(struct xs_swap *s, const struct xs_swap_range *r, unsigned block);
-/** To n blocks of a range from the first one on, which are all mapped. */
-CUresult xs_swap_give_access(struct xs_swap *s, const struct xs_swap_range *r, unsigned first, unsigned n);
 /** Unmaps and releases all that it has. A block that the driver refuses to unmap keeps its memory, and so does the range.
  *  @return whether the range has no memory any more */
 bool xs_swap_drop(struct xs_swap *s, struct xs_swap_range *r);
