@@ -75,13 +75,12 @@ static void look_at_work(const struct xs_server *s, struct xs_client *c)
     c->swap.returned = returned;
 }
 
-enum way { OUT, IN, IN_AS_ROOM_COMES };
-
-static bool ask(struct xs_server *s, struct xs_client *c, enum way way, uint32_t limit_ms)
+/* @param step  OUT, IN or FOLLOW */
+static bool ask(struct xs_server *s, struct xs_client *c, enum xs_swap_step step, uint32_t limit_ms)
 {
-    bool out = way == OUT;
+    bool out = step == XS_SWAP_STEP_OUT;
     union xs_msg m = {.memory_move = {.number = c->swap.number + 1, .out = out, .limit_ms = limit_ms,
-                                      .room_comes = way == IN_AS_ROOM_COMES}};
+                                      .room_comes = step == XS_SWAP_STEP_FOLLOW}};
 
     if (xs_socket_send(c->fd, &m, XS_MSG_memory_move, ++c->serial, NULL, 0) != 0)
         return false;             /* it reads nothing: later */
@@ -216,7 +215,7 @@ const char *xs_swaps_by_hand(struct xs_server *s, struct xs_client *c, bool out)
         return "its memory cannot move: it was not started with `xsched run --swap`, or has no CUDA context yet";
     if (c->swap.moving)
         return "its memory is moving already";
-    if (!ask(s, c, out ? OUT : IN, LIMIT_MS))
+    if (!ask(s, c, out ? XS_SWAP_STEP_OUT : XS_SWAP_STEP_IN, LIMIT_MS))
         return "it does not read its messages";
     c->swap.by_hand = out;
     c->record.swap_why[0] = 0;
@@ -276,14 +275,14 @@ static void carry_out(struct xs_server *s, struct xs_client *c, const struct xs_
 {
     switch (p->step) {
     case XS_SWAP_STEP_OUT:
-        if (ask(s, c, OUT, p->works ? LIMIT_MS : IDLE_LIMIT_MS))
+        if (ask(s, c, p->step, p->works ? LIMIT_MS : IDLE_LIMIT_MS))
             c->swap.by_plan = true;
         break;
     case XS_SWAP_STEP_IN:
-        ask(s, c, IN, LIMIT_MS);
+        ask(s, c, p->step, LIMIT_MS);
         break;
     case XS_SWAP_STEP_FOLLOW:
-        ask(s, c, IN_AS_ROOM_COMES, LIMIT_MS + FOLLOW_MS);
+        ask(s, c, p->step, LIMIT_MS + FOLLOW_MS);
         break;
     case XS_SWAP_STEP_RETRY:
     case XS_SWAP_STEP_REFUSE:
