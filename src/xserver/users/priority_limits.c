@@ -266,8 +266,15 @@ static bool asks_for(enum xs_limits_kind kind)
     return false;
 }
 
-/* Those of its pod besides: both hold. */
-static void take_pod_limits(int32_t pid, struct xs_limits *s)
+/* Both hold; where they exclude each other, the bound from above counts. */
+static void narrow(struct xs_limits *l, int32_t least, int32_t most)
+{
+    l->most = XS_MIN(l->most, most);
+    l->least = XS_MIN(XS_MAX(l->least, least), l->most);
+}
+
+/* Those of its pod besides. */
+static void take_pod_limits(int32_t pid, struct xs_limits *l)
 {
     struct xs_container container;
     int32_t least, most;
@@ -275,10 +282,8 @@ static void take_pod_limits(int32_t pid, struct xs_limits *s)
     if (!xs_pod_limits_are_wanted())
         return;
     xs_proc_container(pid, &container);
-    if (!xs_pod_limits_get(container.pod, &least, &most))
-        return;
-    s->most = XS_MIN(s->most, most);
-    s->least = XS_MIN(XS_MAX(s->least, least), s->most);
+    if (xs_pod_limits_get(container.pod, &least, &most))
+        narrow(l, least, most);
 }
 
 void xs_limits_get(int fd, int32_t pid, uint32_t uid, uint32_t gid, uint32_t owner, struct xs_limits *ret)
@@ -303,9 +308,7 @@ void xs_limits_get(int fd, int32_t pid, uint32_t uid, uint32_t gid, uint32_t own
         who.cgroup = cgroup;
     ret->exempt = xs_limits_find(&g_exempt, &who) != NULL;
     limits = xs_limits_find(&g_limits, &who);
-    if (limits) {
-        ret->most = XS_MIN(ret->most, limits->most);
-        ret->least = XS_MIN(XS_MAX(ret->least, limits->least), ret->most);
-    }
+    if (limits)
+        narrow(ret, limits->least, limits->most);
     free(groups);
 }
