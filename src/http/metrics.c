@@ -415,21 +415,16 @@ void xs_metrics_text(const struct xs_request *r, struct xs_text *ret)
     if (r->asker.all) {                                                                                      \
         M_HAND(name, type, help)                                                                             \
     }
-#define M_PROCESS(name, type, unit, v, help)                                                                 \
+#define PROCESSES(name, type, unit, v, help, counts)                                                         \
     head(ret, #name, #type, help);                                                                           \
     for (size_t i = 0; i < r->n_clients; i++) {                                                              \
         const struct xs_client_record *c = &r->clients[i];                                                   \
                                                                                                              \
-        line(p, #name, &page.processes[i], unit, (int64_t)(v));                                              \
-    }
-#define M_SWAP(name, type, unit, v, help)                                                                    \
-    head(ret, #name, #type, help);                                                                           \
-    for (size_t i = 0; i < r->n_clients; i++) {                                                              \
-        const struct xs_client_record *c = &r->clients[i];                                                   \
-                                                                                                             \
-        if (c->swap != XS_SWAP_RECORD_NO)                                                                    \
+        if (counts)                                                                                          \
             line(p, #name, &page.processes[i], unit, (int64_t)(v));                                          \
     }
+#define M_PROCESS(name, type, unit, v, help) PROCESSES(name, type, unit, v, help, true)
+#define M_SWAP(name, type, unit, v, help)    PROCESSES(name, type, unit, v, help, c->swap != XS_SWAP_RECORD_NO)
 #define M_QUEUE(name, type, unit, v, help)                                                                   \
     head(ret, #name, #type, help);                                                                           \
     for (size_t i = 0; i < r->n_queues; i++) {                                                               \
