@@ -7,7 +7,6 @@ call is answered at once, what went wrong is logged, and a closed connection is 
 from __future__ import annotations
 
 import logging
-import os
 import threading
 from typing import Any, List
 
@@ -143,8 +142,3 @@ def _priority_in(env: Any) -> str:
         if entry.startswith("XSCHED_PRIORITY="):
             return str(entry.partition("=")[2])
     return ""
-
-
-def is_there(path: str) -> bool:
-    """Whether a runtime offers NRI."""
-    return os.path.exists(path)
