@@ -19,17 +19,13 @@ import sys
 import tempfile
 import threading
 
-from swap_stage import Rows
+from swap_stage import Lines, Rows, clean
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
-def clean():
-    return {k: v for k, v in os.environ.items() if not k.startswith(("XSCHED_", "XLOG_", "LD_PRELOAD", "SWAPPER_"))}
-
-
-class Program:
-    """One that answers lines with lines, alone, under the shim, or with memory that moves."""
+class Program(Lines):
+    """One alone, under the shim, or with memory that moves."""
 
     def __init__(self, build, command, how):
         self.folder = tempfile.TemporaryDirectory()
@@ -46,18 +42,11 @@ class Program:
             env["LD_PRELOAD"] += ":" + swapper
             self.pipe = os.open(pipe, os.O_RDWR)
             self.from_swapper = open(self.answers, encoding="ascii")
-        self.process = subprocess.Popen(command, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-    def line(self):
-        text = self.process.stdout.readline()
-        if not text:
-            raise RuntimeError(f"{self.process.args} ended: {self.process.wait()}")
-        return json.loads(text)
+        super().__init__(command, env)
 
     def ask(self, what):
-        self.process.stdin.write(what + "\n")
-        self.process.stdin.flush()
-        return self.line()
+        self.tell(what)
+        return self.answer()
 
     def move(self, what, limit_ms=20000):
         os.write(self.pipe, f"{what} {limit_ms}\n".encode())
@@ -71,9 +60,7 @@ class Program:
         raise RuntimeError("no answer of the swapper")
 
     def end(self):
-        self.process.stdin.close()
-        self.process.stdout.close()
-        code = self.process.wait(timeout=120)
+        code = super().end()
         if self.pipe is not None:
             os.close(self.pipe)
             self.from_swapper.close()
@@ -88,7 +75,7 @@ def gbps(row):
 
 def client(build, rows, args):
     p = Program(build, [os.path.join(build, "tests/gpu/swap_client"), str(args.mib)], "swap")
-    ready = p.line()
+    ready = p.answer()
     rows.add("client", ready=ready)
     pinned = p.ask("pinned")
     rows.add("client", pinned=pinned)
@@ -110,11 +97,10 @@ def client(build, rows, args):
         p.ask("step")
     # the program works while it is told to move: a step waits, and is right
     for cycle in range(args.cycles):
-        p.process.stdin.write("step\n")
-        p.process.stdin.flush()
+        p.tell("step")
         out = p.move("out")
         back = p.move("in")
-        p.line()
+        p.answer()
         checked = p.ask("check")
         rows.must(f"beside a step: {out} {back} {checked}", out["code"] == 0 and back["code"] == 0 and checked["wrong_words"] == 0)
     rows.add("client", after=p.ask("pinned"))
@@ -124,7 +110,7 @@ def client(build, rows, args):
 def calls(build, rows, args):
     for how in ("plain", "shim", "swap") * min(3, args.cycles):
         p = Program(build, [os.path.join(build, "tests/gpu/swap_client"), "64"], how)
-        p.line()
+        p.answer()
         rows.add("calls", how=how, **p.ask("calls"))
         rows.must(f"calls {how}: its end", p.end() == 0)
 
@@ -179,17 +165,16 @@ def torch_part(build, rows, args):
     digests = {}
     for how in ("plain", "swap"):
         p = Program(build, command, how)
-        rows.add("torch", how=how, **p.line())
+        rows.add("torch", how=how, **p.answer())
         digests[how] = []
         for step in range(2 * args.cycles):
-            p.process.stdin.write("\n")
-            p.process.stdin.flush()
+            p.tell("")
             if how == "swap" and step % 2:
                 threading.Event().wait(0.02 * (step % 5))   # somewhere in the step
                 out, back = p.move("out"), p.move("in")
                 rows.add("torch", step=step, out=out, back=back, out_GBps=round(gbps(out), 2), in_GBps=round(gbps(back), 2))
                 rows.must(f"torch step {step}: {out} {back}", out["code"] == 0 and back["code"] == 0 and out["bytes"] > 0)
-            digests[how].append(p.line())
+            digests[how].append(p.answer())
         rows.must(f"torch {how}: its end", p.end() == 0)
     rows.must(f"torch: {digests}", digests["plain"] == digests["swap"])
     return True

@@ -44,21 +44,22 @@ def ballast(gib_left):
     sys.stdin.read()
 
 
-class Program:
-    def __init__(self, stage, command, priority=None, options=("--swap",)):
-        """@param priority  None: without XSched; options  of `xsched run`"""
-        self.begin = time.monotonic()
-        stage.programs.append(self)
-        if priority is not None:
-            command = [stage.xsched, "run", *options, "--priority", str(priority), "--", *command]
-        self.process = subprocess.Popen(command, env=stage.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        self.answer()
-        self.start_s = time.monotonic() - self.begin
+def clean():
+    """The environment without what would tell a program of XSched."""
+    return {k: v for k, v in os.environ.items() if not k.startswith(("XSCHED_", "XLOG_", "LD_PRELOAD", "SWAPPER_"))}
+
+
+class Lines:
+    """A program that answers lines with lines of JSON."""
+    patience_s = 120
+
+    def __init__(self, command, environment):
+        self.process = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def answer(self):
-        readable, _, _ = select.select([self.process.stdout], [], [], PATIENCE_S)
+        readable, _, _ = select.select([self.process.stdout], [], [], self.patience_s)
         if not readable:
-            raise RuntimeError(f"{self.process.args} says nothing for {PATIENCE_S} s")
+            raise RuntimeError(f"{self.process.args} says nothing for {self.patience_s} s")
         text = self.process.stdout.readline()
         if not text:
             raise RuntimeError(f"{self.process.args} ended: {self.process.wait()}")
@@ -68,17 +69,32 @@ class Program:
         self.process.stdin.write(what + "\n")
         self.process.stdin.flush()
 
+    def end(self):
+        """@return its status"""
+        self.process.stdin.close()
+        self.process.stdout.close()
+        return self.process.wait(120)
+
+
+class Program(Lines):
+    patience_s = PATIENCE_S
+
+    def __init__(self, stage, command, priority=None, options=("--swap",)):
+        """@param priority  None: without XSched; options  of `xsched run`"""
+        self.begin = time.monotonic()
+        if priority is not None:
+            command = [stage.xsched, "run", *options, "--priority", str(priority), "--", *command]
+        super().__init__(command, stage.environment)
+        stage.programs.append(self)
+        self.answer()
+        self.start_s = time.monotonic() - self.begin
+
     def ask(self, what="step"):
         """@return (seconds, what it computed)"""
         begin = time.monotonic()
         self.tell(what)
         answer = self.answer()
         return time.monotonic() - begin, answer.get("digest", answer.get("steps"))
-
-    def end(self):
-        self.process.stdin.close()
-        self.process.wait(120)
-        self.process.stdout.close()
 
 
 class Trainer(threading.Thread):
@@ -113,9 +129,8 @@ class Stage:
         self.programs = []
         socket = os.path.join(self.folder.name, "xserver.sock")
         libs = [os.path.join(build, d) for d in ("lib", "server-lib") if os.path.isdir(os.path.join(build, d))]
-        clean = {k: v for k, v in os.environ.items() if not k.startswith(("XSCHED_", "XLOG_", "LD_PRELOAD"))}
         self.xsched, self.xcli = (os.path.join(build, "bin", n) for n in ("xsched", "xcli"))
-        self.environment = {**clean, "XSCHED_SOCKET": socket, "XSCHED_LIB": os.path.join(build, "lib"), "XLOG_LEVEL": args.log}
+        self.environment = {**clean(), "XSCHED_SOCKET": socket, "XSCHED_LIB": os.path.join(build, "lib"), "XLOG_LEVEL": args.log}
         self.tools = {**self.environment, "LD_LIBRARY_PATH": ":".join(libs)}
         if args.driver:
             self.environment.update(LD_LIBRARY_PATH=args.driver, FAKE_CUDA_SHARED=os.path.join(self.folder.name, "card"),
@@ -131,7 +146,11 @@ class Stage:
             os.unlink(http)
         with open(self.log, "a", encoding="utf-8") as log:
             self.server = subprocess.Popen(self.command, stderr=log, env={k: v for k, v in self.tools.items() if k != "XSCHED_SOCKET"})
+        end = time.monotonic() + PATIENCE_S
         while not os.path.exists(http):
+            if time.monotonic() > end or self.server.poll() is not None:
+                with open(self.log, encoding="utf-8") as log:
+                    raise RuntimeError(f"xserver does not answer HTTP: {log.read()}")
             time.sleep(0.01)
         self.port = json.loads(self.ask_xcli("--json", "status"))["http_port"]
 
