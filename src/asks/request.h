@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A question of a user or tool, or a change, with its answer. Who asks has one of these, and so has xserver's main
- * loop, which alone touches the scheduler; ask_wire.h brings them over the socket. */
+/* A question of a user or tool, or a change, with its answer. The process that asks has one of these. xserver's main loop, which
+ * alone touches the scheduler, has another. ask_wire.h brings them over the socket. */
 #ifndef XS_REQUEST_H
 #define XS_REQUEST_H
 

@@ -320,7 +320,7 @@ void xs_requests_answer_no_queue(struct xs_server *s, struct xs_request *r);
 bool xs_requests_may(const struct xs_request *r, const struct xs_client *c);
 /** So many queues and programs a snapshot has now. */
 void xs_requests_need(struct xs_server *s, const struct xs_request *r, size_t *ret_queues, size_t *ret_clients);
-/** Nobody waits for it any more. Frees it, at once or when it is done. */
+/** Its connection is gone. Frees the request, at once or when its change is done. */
 void xs_requests_abandon(struct xs_server *s, struct xs_request *r);
 /** Goes on with some of the snapshots, a bounded step each. */
 void xs_requests_walk(struct xs_server *s);

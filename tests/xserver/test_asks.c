@@ -209,7 +209,7 @@ static void nobody_asks_for_others_but_operators(void **state)
     close(operator);
 }
 
-/* Who does not read keeps his share of the memory, for some seconds, and the server goes on. */
+/* A user that does not read its answers uses up its own share of the memory, for some seconds. The server goes on. */
 static void unread_answers_are_bounded(void **state)
 {
     int fd = connect_as(ORDINARY), other;
