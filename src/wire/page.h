@@ -143,6 +143,10 @@ struct xs_server_header {
 #define XS_LANES_WIDE(lanes)    ((lanes) & 0xffffu)
 #define XS_LANES_NARROW(lanes)  ((lanes) >> 16)
 #define XS_LANES_NONE           1u
+/* Of `all` multiprocessors, those of a lane, before the vendor's rounding. */
+#define XS_LANES_WIDE_LEAVES    11u   /* the wide lane leaves one in so many */
+#define XS_LANES_NARROW_LEAVES  2u
+#define XS_LANES_PART(all, leaves) ((all) - XS_MAX((all) / (leaves), 1u))
 
 /* xs_server_cell.lane; else the multiprocessors to which kernels are confined, one of the two of
  * xs_client_cell.lanes */
