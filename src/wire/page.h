@@ -91,7 +91,7 @@ struct xs_client_cell {
      * other, where the process shares in space, or while XS_ARMED_WAITS asks for them. 0 on every page of an older
      * process. */
     _Atomic uint64_t waited_ns;
-    /* The thread that makes lanes (hal/cuda/lanes/lanes.c): XS_LANES(wide, narrow), or XS_LANES_NONE
+    /* The thread that makes lanes (hal/cuda/lanes/lanes.c), on AMD the control thread: XS_LANES(wide, narrow), or XS_LANES_NONE
      * where there will be none. 0: there are none yet, as on every page of an older process. */
     _Atomic uint32_t lanes;
     _Atomic uint32_t multiprocessors;       /* likewise, before `lanes`: those of the whole device; for people */

@@ -29,6 +29,7 @@
 extern pthread_mutex_t fake_lock;
 extern pthread_cond_t fake_changed;
 extern struct CUctx_st *fake_contexts;
+extern unsigned (*fake_speed)(int dev); /* in 1/1000; NULL: 1000. Writer likewise */
 extern bool (*fake_paused)(int dev); /* writer: whoever plays the kernel driver, before the first command */
 extern bool fake_lost;   /* the device is lost */
 extern bool fake_forked; /* this is a child of who had it, and nothing is waited for */

@@ -45,11 +45,12 @@ void fake_time_take(struct CUctx_st *c, uint64_t ns)
     end = now_ns() + ns;
     while ((now = now_ns()) < end) {
         bool paused = fake_paused && fake_paused(c->dev);
+        unsigned speed = paused ? 0 : fake_speed ? fake_speed(c->dev) : 1000;
 
         if (paused || end - now > 200000)
             nanosleep(&(struct timespec){0, 100000}, NULL);
-        if (paused)
-            end += now_ns() - now;
+        if (speed < 1000)
+            end += (now_ns() - now) * (1000 - speed) / 1000;
     }
 }
 

@@ -307,6 +307,9 @@ int fake_kfd_ioctl(int fd, unsigned long request, void *arg)
     case AMDKFD_IOC_SET_CU_MASK:
         r = do_mask(arg);
         break;
+    case AMDKFD_IOC_ALLOC_QUEUE_GWS:
+        r = 0;
+        break;
     default:
         r = EINVAL;
     }
@@ -351,6 +354,26 @@ const struct fake_kfd_queue *fake_kfd_queue(uint32_t id)
 unsigned fake_kfd_complaints(void)
 {
     return g.complaints;
+}
+
+unsigned fake_kfd_speed(int gpu)
+{
+    uint32_t most = 0;
+
+    pthread_mutex_lock(&g.lock);
+    for (uint32_t i = 0; i < QUEUES; i++) {
+        const struct fake_kfd_queue *q = &g.queues[i];
+        uint32_t units;
+
+        if (!q->used || q->gpu_id != FAKE_KFD_GPU_ID(gpu) || q->type == KFD_IOC_QUEUE_TYPE_SDMA)
+            continue;
+        units = fake_kfd_units(i);
+        most = units > most ? units : most;
+    }
+    pthread_mutex_unlock(&g.lock);
+    if (fault("spins") && most < g.shape.units)
+        return 0;
+    return most * 1000 / g.shape.units;
 }
 
 bool fake_kfd_off(int gpu)

@@ -8,7 +8,8 @@
  * devices. FAKE_KFD: version2 (another major), deny (updates and masks fail with EPERM), ghost (they succeed and do
  * nothing), slow (each takes 5 ms), sticky (only updates that take a queue off fail), closed (nobody may open it),
  * no_masks (a kernel that does not know them: ENOTTY), deny_masks (EPERM), debugged (a debugger has masked the queues:
- * EBUSY), ghost_masks. FAKE_KFD_LOG names a file that gets a line for each request: time in ms of CLOCK_MONOTONIC, pid,
+ * EBUSY), ghost_masks, spins (kernels end on the whole device alone, as if their blocks waited for each other).
+ * FAKE_KFD_LOG names a file that gets a line for each request: time in ms of CLOCK_MONOTONIC, pid,
  * what, queue, percentage, priority, ring; for a mask ("mask") the number of its compute units in place of the ring.
  * FAKE_KFD_SHAPE: the devices' gfx_target_version, num_xcc, array_count, simd_arrays_per_engine and compute units. */
 #ifndef FAKE_KFD_H
@@ -67,6 +68,8 @@ void fake_kfd_launch(uint32_t id, uint32_t units, uint64_t ns);
  *  each takes those first that no other may. @return the time that passed */
 uint64_t fake_kfd_advance(uint64_t ns);
 
+/** How fast kernels of this process run on the device by its masks alone, in 1/1000: as its fastest compute queue. */
+unsigned fake_kfd_speed(int gpu);
 /** All compute queues of the device are off, and there is one. */
 bool fake_kfd_off(int gpu);
 

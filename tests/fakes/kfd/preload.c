@@ -112,6 +112,12 @@ SHOWN int ioctl(int fd, unsigned long request, ...)
     return (int)syscall(SYS_ioctl, fd, request, arg);
 }
 
+SHOWN unsigned fake_kfd_speed_of(int gpu);
+SHOWN unsigned fake_kfd_speed_of(int gpu)
+{
+    return fake_kfd_speed(gpu);
+}
+
 SHOWN bool fake_kfd_is_off(int gpu);
 SHOWN bool fake_kfd_is_off(int gpu)
 {

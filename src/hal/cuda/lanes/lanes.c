@@ -150,7 +150,8 @@ void xs_lanes_context_begins(struct xs_cuda_context *c)
     CUresult r = XS_CU_NOT_SUPPORTED;
     struct xs_cuda_entered e;
 
-    if (!atomic_load_explicit(&xsched_priv_beside, memory_order_relaxed) || atomic_exchange(&c->greens.asked, true))
+    if (!(atomic_load_explicit(&xsched_priv_beside, memory_order_relaxed) & XS_BESIDE_LANES) ||
+        atomic_exchange(&c->greens.asked, true))
         return;
     atomic_fetch_add(&c->greens.makers, 1); /* seq_cst pairs with xsched_priv_cuda_lanes_end: stops, then makers */
     if (c->primary && has_functions(api) && !is_watched() && atomic_load(&c->greens.stops) == 0 && xs_cuda_enter(c->ctx, &e)) {
