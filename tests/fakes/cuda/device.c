@@ -172,6 +172,8 @@ static void execute(struct fake_op *op)
         count(op);
     else if (op->ns)
         fake_time_take(op->ctx, op->ns);
+    else if (op->kind == FAKE_FILL && fake_speed)
+        fake_time_slow(op->ctx, op->bytes * 3); /* about what the processor takes for it */
     if (!memory_entered(op, &locked))
         return;
     switch (op->kind) {

@@ -48,6 +48,8 @@ void fake_drain(struct CUstream_st *s);
 /* time.c: the clock of this process, or of a world that several share (fakes/world). */
 /* Until the device has given the context so much time. */
 void fake_time_take(struct CUctx_st *c, uint64_t ns);
+/* Only the time by which a command of so much is longer on a part of the device. */
+void fake_time_slow(struct CUctx_st *c, uint64_t ns);
 /* Until fake_changed, or to look again at memory that commands of this device wait for. */
 void fake_time_idle_locked(int dev, bool for_memory);
 /* A command is about to be taken on. False: the lock was given back meanwhile; choose again, and come back. */

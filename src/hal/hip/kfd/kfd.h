@@ -76,6 +76,9 @@ int xs_kfd_device(uint32_t index, struct xs_kfd_device *ret);
  *  @return 0: the process has no queues there, or another thread changes the table */
 uint32_t xs_kfd_lanes(uint32_t address, uint32_t *ret_units);
 
+/** The part of a device that masks can make of so many compute units wanted. Likewise. @return 0: there is none */
+uint32_t xs_kfd_part_near(uint32_t address, uint32_t wanted);
+
 /** Called after each change, in the thread that made it, with no lock held. */
 void xs_kfd_set_listener(void (*changed)(void));
 

@@ -431,6 +431,17 @@ uint32_t xs_kfd_lanes(uint32_t address, uint32_t *ret_units)
     return 0;
 }
 
+uint32_t xs_kfd_part_near(uint32_t address, uint32_t wanted)
+{
+    for (uint32_t i = 0; i < XS_KFD_DEVICES; i++) {
+        struct xs_kfd_device_row *d = &xs_kfd_table.devices[i];
+
+        if (atomic_load(&d->gpu_id) && know(d) && d->address == address)
+            return xs_kfd_part(&d->shape, wanted);
+    }
+    return 0;
+}
+
 void xs_kfd_reset(const char *topology)
 {
     uint32_t generation = atomic_load(&xs_kfd_table.generation);
