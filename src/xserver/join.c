@@ -149,7 +149,7 @@ static int add_process(struct xs_server *s, struct xs_client *c, const struct xs
         .id = c->session,
         .group = m->group[0] ? group : NULL,
         .job = job,
-        /* MPS has one user at a time; for masks see decision 0047 */
+        /* MPS has one user at a time; for masks see decision 0048 */
         .space = m->space ? xs_hash_u64(m->space ^ xs_hash_u64(c->peer.uid)) | 1 : 0,
         .intra = m->flags & XS_HELLO_INTRA,
         .user = c->record.share_key, /* pods and subordinate ids as everywhere */

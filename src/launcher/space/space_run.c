@@ -346,7 +346,7 @@ static bool use_own(unsigned idle_s)
     return wrong ? time_then(wrong) : true;
 }
 
-/* On AMD's driver masks of compute units share the device, without a daemon (decision 0047). @return false: it is not
+/* On AMD's driver masks of compute units share the device, without a daemon (decision 0048). @return false: it is not
  * for AMD's driver to share */
 static bool use_masks(bool *ret_space)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The program's own queues on AMD's stock driver. Level 3 takes them off the device and puts them back, by the
  * request with which ROCr itself suspends queues (decision 0016). Beside a more important program, masks confine
- * them to a part of the compute units (decision 0047). The driver accepts both only from the process that opened
+ * them to a part of the compute units (decision 0048). The driver accepts both only from the process that opened
  * /dev/kfd. So xserver sends its wish, and the control thread carries it out. None of it has run on an AMD GPU.
  *
  * The program's requests that make, change and end queues pass through here, so that XSched knows the queues
