@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "vtime.h"
 
+#include "asleep.h"
 #include "kernel_object.h"
 
-#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <poll.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -508,57 +509,21 @@ EXPORT int usleep(useconds_t us)
 
 /* ---- does everybody sleep? ---- */
 
-static size_t read_file(const char *path, char *text, size_t size)
+static bool not_counted(long tid)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n;
-
-    if (fd < 0)
-        return 0;
-    n = read(fd, text, size - 1);
-    close(fd);
-    text[n > 0 ? n : 0] = 0;
-    return n > 0 ? (size_t)n : 0;
-}
-
-size_t (*vtime_read)(const char *path, char *text, size_t size) = read_file;
-
-bool vtime_look(long pid, long but, uint64_t *ret_sum)
-{
-    char task[32];
-    struct dirent *e;
-    uint64_t sum = 0;
-    bool sleep = true;
-    DIR *dir;
-
-    snprintf(task, sizeof(task), "/proc/%ld/task", pid);
-    dir = opendir(task);
-    if (!dir)
-        return false;
-    while (sleep && (e = readdir(dir))) {
-        unsigned long long run, wait, slices;
-        char path[64], text[512], *state;
-        long tid = atol(e->d_name);
-
-        if (tid <= 0 || tid == but || polls(tid))
-            continue;
-        snprintf(path, sizeof(path), "%s/%ld/stat", task, tid);
-        if (!vtime_read(path, text, sizeof(text)) || !(state = strrchr(text, ')')))
-            continue;             /* it ended meanwhile */
-        sleep = strchr("STZX", state[2]) != NULL;
-        snprintf(path, sizeof(path), "%s/%ld/schedstat", task, tid);
-        if (vtime_read(path, text, sizeof(text)) && sscanf(text, "%llu %llu %llu", &run, &wait, &slices) == 3)
-            sum += run * 3 + slices * 7 + (uint64_t)tid * 1000003u;
-    }
-    closedir(dir);
-    *ret_sum = sum;
-    return sleep;
+    return tid == own_tid() || polls(tid);
 }
 
 bool vtime_others_sleep(void)
 {
-    uint64_t first, second;
-    long pid = (long)getpid(), self = own_tid();
+    static struct asleep seen = {.keep_open = true};
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    enum asleep_answer a;
 
-    return vtime_look(pid, self, &first) && vtime_look(pid, self, &second) && first == second;
+    pthread_mutex_lock(&lock);
+    do
+        a = asleep_look(&seen, (long)getpid(), not_counted);
+    while (a == ASLEEP_RAN);
+    pthread_mutex_unlock(&lock);
+    return a == ASLEEP_ALL;
 }

@@ -22,20 +22,13 @@ void vtime_set(uint64_t now_ns);
 /** The earliest time limit of any sleeper; UINT64_MAX: none. */
 uint64_t vtime_next_ns(void);
 /** True when every thread of the process but the caller sleeps in the kernel and slept all the
- *  while between two looks. */
+ *  while between two looks (asleep.h). */
 bool vtime_others_sleep(void);
 /** The calling thread looks at something now and then, in real time: until poll_end that does not
  *  keep the others from counting as asleep. (On a loaded machine no two looks at the threads fit
  *  between two of its own, and virtual time would stand.) */
 void vtime_poll_begin(void);
 void vtime_poll_end(void);
-/** One look at a process: false when there is none, or when a thread but this one runs. *ret_sum changes whenever a thread
- *  ran in between. Two looks of equal sums: who sleeps in both and did not run in between slept at each moment between the
- *  two looks, and so all of them did. Were the first one content with the sums, a thread that runs all the while and is
- *  about to sleep at the second would be taken for one that slept. */
-bool vtime_look(long pid, long but, uint64_t *ret_sum);
-/** How it reads a file of /proc. @return how many bytes, with a 0 behind them; 0: it is not there */
-extern size_t (*vtime_read)(const char *path, char *text, size_t size);
 
 /* Several processes with one clock (virtual/): it and the sleepers of each lie in shared memory. */
 /** From here on this process has that clock, and virtual time is on. VTIME_SHARED_BYTES of zeros at `sleepers`.

@@ -6,13 +6,15 @@
  * first to come (an xserver; with --all: all) are gone, or at SIGTERM, and says what the GPU did; fails when they are not
  * within a minute of its clock. With --no-slices the driver says that it has set time slices, and they have no effect. With
  * --real: makes the world, says "ready" and ends. */
-#include "kept.h"
 #include "world.h"
+
+#include "fakes/asleep.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,11 +53,16 @@ static void pause_real(long ns)
 static char state_of(int pid)
 {
     char path[64], text[512], *p, state = 0;
-    int threads = 1;
+    int threads = 1, fd;
+    ssize_t n;
 
     snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-    if (!vtime_read(path, text, sizeof(text)))
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
         return 0;
+    n = read(fd, text, sizeof(text) - 1);
+    close(fd);
+    text[n > 0 ? n : 0] = 0;
     p = strrchr(text, ')');
     if (!p || sscanf(p + 1, " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %d", &state, &threads) < 1)
         return 0;
@@ -75,18 +82,18 @@ static void bury(struct world_process *p, int pid)
     atomic_store(&p->pid, 0);
 }
 
-/* The pid of one that can act, else 0. */
-static int acting(struct world_process *p)
+/* Looks anew whether it can act: it is there, and not stopped. */
+static bool acts_now(struct world_process *p)
 {
     int pid = atomic_load(&p->pid);
     char state;
 
     if (pid <= 0)
-        return 0;
+        return false;
     state = state_of(pid);
     if (state == 0 || state == 'Z')
         bury(p, pid);
-    return state == 0 || state == 'Z' || state == 'T' ? 0 : pid;
+    return state != 0 && state != 'Z' && state != 'T';
 }
 
 static int count(void)
@@ -98,31 +105,74 @@ static int count(void)
     return n;
 }
 
-static bool look_at_all(uint64_t *ret_sum)
-{
-    *ret_sum = 0;
-    for (int i = 0; i < WORLD_PROCESSES; i++) {
-        int pid = acting(&w->processes[i]);
-        uint64_t sum;
+/* Of each process: its threads, and a descriptor that is readable once all of them have ended. */
+static struct {
+    struct asleep threads;
+    int end_fd, end_pid;
+} g_seen[WORLD_PROCESSES];
 
-        if (!pid)
-            continue;
-        if (!vtime_look(pid, 0, &sum))
-            return false;
-        *ret_sum += sum;
+/* The same, as of the last time when all slept. */
+static bool acts(int i)
+{
+    return atomic_load(&w->processes[i].pid) > 0 && !g_seen[i].threads.stopped;
+}
+
+static void bury_ended(void)
+{
+    struct pollfd ends[WORLD_PROCESSES];
+
+    for (int i = 0; i < WORLD_PROCESSES; i++) {
+        int pid = atomic_load(&w->processes[i].pid);
+
+        if (g_seen[i].end_pid != pid) {
+            if (g_seen[i].end_pid > 0 && g_seen[i].end_fd >= 0)
+                close(g_seen[i].end_fd);
+            g_seen[i].end_pid = pid;
+            g_seen[i].end_fd = pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
+            if (pid > 0 && g_seen[i].end_fd < 0)
+                acts_now(&w->processes[i]); /* it is gone already */
+        }
+        ends[i] = (struct pollfd){.fd = g_seen[i].end_pid > 0 ? g_seen[i].end_fd : -1, .events = POLLIN};
     }
-    return true;
+    if (poll(ends, WORLD_PROCESSES, 0) <= 0)
+        return;
+    for (int i = 0; i < WORLD_PROCESSES; i++)
+        if (ends[i].revents)
+            acts_now(&w->processes[i]);
+}
+
+/* The process that did something last: one of its threads runs most likely. */
+static int g_likely;
+
+/* Threads of a stopped process count as asleep. */
+static enum asleep_answer look_at_all(void)
+{
+    bury_ended();
+    for (int n = 0, first = g_likely; n < WORLD_PROCESSES; n++) {
+        int i = (first + n) % WORLD_PROCESSES, pid = atomic_load(&w->processes[i].pid);
+        enum asleep_answer a;
+
+        if (pid <= 0)
+            continue;
+        g_seen[i].threads.keep_open = true;
+        a = asleep_look(&g_seen[i].threads, pid, NULL);
+        if (a == ASLEEP_GONE && !acts_now(&w->processes[i]))
+            continue;
+        if (a != ASLEEP_ALL) {    /* another pass looks at the others */
+            g_likely = i;
+            return a == ASLEEP_RAN ? a : ASLEEP_RUNS;
+        }
+    }
+    return ASLEEP_ALL;
 }
 
 static void settle(void)
 {
-    for (int i = 0; !g_stop; i++) {
-        uint64_t first, second;
+    enum asleep_answer a;
 
-        if (look_at_all(&first) && look_at_all(&second) && first == second)
-            return;
-        pause_real(i < 8 ? 10000 : 100000);
-    }
+    for (int i = 0; !g_stop && (a = look_at_all()) != ASLEEP_ALL;)
+        if (a == ASLEEP_RUNS)
+            pause_real(i++ < 8 ? 10000 : 100000);
 }
 
 static void ask(struct world_process *p)
@@ -130,7 +180,7 @@ static void ask(struct world_process *p)
     uint32_t number = atomic_fetch_add(&p->asked, 1) + 1, answered;
 
     syscall(SYS_futex, &p->asked, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
-    while ((answered = atomic_load(&p->answered)) != number && acting(p) && !g_stop) {
+    while ((answered = atomic_load(&p->answered)) != number && acts_now(p) && !g_stop) {
         struct timespec t = {0, 50000000};
 
         syscall(SYS_futex, &p->answered, FUTEX_WAIT, answered, &t, NULL, 0);
@@ -140,7 +190,7 @@ static void ask(struct world_process *p)
 static bool anybody_polls(void)
 {
     for (int i = 0; i < WORLD_PROCESSES; i++)
-        if (atomic_load(&w->processes[i].polls) && acting(&w->processes[i]))
+        if (acts(i) && atomic_load(&w->processes[i].polls))
             return true;
     return false;
 }
@@ -148,7 +198,7 @@ static bool anybody_polls(void)
 static bool anybody_due(void)
 {
     for (int i = 0; i < WORLD_PROCESSES; i++)
-        if (acting(&w->processes[i]) && vtime_due(w->processes[i].sleepers, atomic_load(&w->now_ns), atomic_load(&w->round)))
+        if (acts(i) && vtime_due(w->processes[i].sleepers, atomic_load(&w->now_ns), atomic_load(&w->round)))
             return true;
     return false;
 }
@@ -156,43 +206,49 @@ static bool anybody_due(void)
 /* Those whose time has come, or that wait for memory. */
 static void ask_all(bool polls)
 {
+    bool asked = false;
+
     for (int i = 0; i < WORLD_PROCESSES; i++) {
         struct world_process *p = &w->processes[i];
 
-        if (acting(p) && ((polls && atomic_load(&p->polls)) ||
-                          vtime_due(p->sleepers, atomic_load(&w->now_ns), atomic_load(&w->round))))
+        if (acts(i) && ((polls && atomic_load(&p->polls)) ||
+                        vtime_due(p->sleepers, atomic_load(&w->now_ns), atomic_load(&w->round)))) {
             ask(p);
+            g_likely = i;
+            asked = true;
+        }
     }
-    settle();
+    if (asked)                    /* else they sleep as before */
+        settle();
 }
 
 /* Everybody does what is to be done at this time, always in one order: time limits; then devices, a command each a
  * turn; then threads that look again and again; then commands that wait for memory. Until nothing comes of it. */
-static void now(void)
+static void now(bool woken)
 {
     uint64_t seen = atomic_load(&w->activity) - 1; /* the clock has moved: who looks, looks once */
 
-    settle();
-    for (int quiet = 0; !g_stop && quiet < 2;) {
+    if (woken)                    /* else they sleep as before */
+        settle();
+    for (bool quiet = false; !g_stop;) {
         uint64_t before;
 
         while (!g_stop && anybody_due()) {
             ask_all(false);
-            quiet = 0;
+            quiet = false;
         }
         before = atomic_load(&w->activity);
         if (before != seen) {
             seen = before;
             atomic_fetch_add(&w->round, 1);
             ask_all(false);
-            quiet = 0;
+            quiet = false;
             continue;
         }
-        quiet++;
-        if (anybody_polls())
-            ask_all(true);
-        else
+        if (quiet || !anybody_polls())
             break;
+        ask_all(true);
+        quiet = true;
     }
 }
 
@@ -214,8 +270,11 @@ static void take_groups(void)
     }
 }
 
-static void give_groups(void)
+/* @return whether a kernel ended */
+static bool give_groups(void)
 {
+    bool any = false;
+
     for (int i = 0; i < WORLD_SLOTS; i++) {
         struct world_slot *s = &w->slots[i];
 
@@ -226,7 +285,9 @@ static void give_groups(void)
             continue;
         atomic_fetch_add(&s->ended, 1);
         syscall(SYS_futex, &s->ended, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+        any = true;
     }
+    return any;
 }
 
 static void report(void)
@@ -242,6 +303,7 @@ static void report(void)
 static void conduct(int processes, bool all)
 {
     uint64_t quiet_since = vtime_real_ns();
+    bool woken = true;
 
     while (count() < processes && !g_stop)
         pause_real(1000000);
@@ -251,7 +313,8 @@ static void conduct(int processes, bool all)
         uint64_t next;
         int left;
 
-        now();
+        now(woken);
+        woken = true;
         left = count();
         if (left == 0 || (!all && left == 1 && atomic_load(&w->processes[0].pid) == g_first))
             return;
@@ -261,7 +324,7 @@ static void conduct(int processes, bool all)
         for (int i = 0; i < WORLD_PROCESSES; i++) {
             struct world_process *p = &w->processes[i];
 
-            if (acting(p) && vtime_next_of(p->sleepers) < next)
+            if (acts(i) && vtime_next_of(p->sleepers) < next)
                 next = vtime_next_of(p->sleepers);
         }
         if (next == UINT64_MAX) { /* a process that ends, or is stopped */
@@ -281,7 +344,7 @@ static void conduct(int processes, bool all)
             next = atomic_load(&w->now_ns);
         gpu_advance(&g_gpu, g_groups, WORLD_SLOTS, next);
         atomic_store(&w->now_ns, next);
-        give_groups();
+        woken = give_groups();
     }
 }
 
@@ -349,7 +412,6 @@ int main(int argc, char **argv)
         else if (strcmp(argv[i], "--real") != 0)
             return 2;
     }
-    vtime_read = kept_read;
     make(argv[1], version);
     for (int i = 3; i < argc; i++)
         w->real |= strcmp(argv[i], "--real") == 0;
