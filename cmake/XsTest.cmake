@@ -15,6 +15,11 @@ function(xs_by_clock)
   set_property(TEST ${ARGN} APPEND PROPERTY LABELS clock alone)
 endfunction()
 
+# Judged by the clock (after xs_by_clock), and waits for more than half of its time: two such run side by side at the end.
+function(xs_waits)
+  set_tests_properties(${ARGN} PROPERTIES RUN_SERIAL FALSE PROCESSORS 2)
+endfunction()
+
 # Computes on a whole core or more: takes the place of two tests that mostly wait.
 function(xs_computes)
   set_property(TEST ${ARGN} PROPERTY PROCESSORS 2)

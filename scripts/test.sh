@@ -14,14 +14,14 @@
 #   long    gcc build, what takes too long for every run (not part of the default)
 #
 # Without arguments: gcc, robust and system side by side, while the other builds take the time that these leave idle;
-# then clang, asan and tsan side by side; then the fuzzers; and last, one at a time, what has the label alone. That the
+# then clang, asan and tsan side by side; then the fuzzers; and last what has the label alone, by itself or in twos. That the
 # checkout is as it was before is a test too. The last line is `N passed, N failed, N skipped`, summed over the results
 # of ctest; the exit status is 0 only when nothing failed.
 # Labels of tests (HACKING.md): fast, full, pocl (needs PoCL), asan and tsan (run there besides fast), matrix, packages,
 # robust (only there), once (what does not depend on the compiler: not in clang), clock (judged by the clock: not in
 # clang. A failing one judges once more, alone, at the section's end, and is named as unstable if it passes then; more
 # than UNSTABLE of them in a run are failures. Not where it crashed, hung or a sanitizer found something), alone (those
-# of clock that nothing may run beside).
+# of clock that nothing may run beside, or only one that waits as well).
 set -u
 cd "$(dirname "$0")/.."
 jobs=${XSCHED_TEST_JOBS:-$(nproc)}
@@ -116,7 +116,8 @@ run_tests()   # PRESET SECTION CTEST-ARGUMENTS...
     rm -f "$junit"
     export XDG_RUNTIME_DIR=$runtime/$preset
     mkdir -p -m 700 "$XDG_RUNTIME_DIR"
-    # two at a time for each core: most of them wait. One that computes counts for two, one by the clock runs alone.
+    # two at a time for each core: most of them wait. One that computes counts for two, one by the clock
+    # runs alone, or beside one like it (cmake/XsTest.cmake).
     "${wrap[@]}" ctest --test-dir "build/$preset" -j "$width" --output-on-failure --output-junit "$junit" \
         --timeout 600 "$@" </dev/null | grep -vE '^ *Start |^Internal ctest|^Test project' | tee "$log"
     status=${PIPESTATUS[0]}
@@ -162,7 +163,8 @@ section()   # NAME
     echo "== $1"
     case $1 in
     robust) build gcc && run_robust ;;
-    gcc)    build gcc && run_tests gcc gcc -LE '^(matrix|packages|robust|long)$' ;;
+    gcc)    build gcc && run_tests gcc gcc -LE '^(matrix|packages|robust|long|alone)$' &&
+            run_tests gcc gcc.alone -L '^alone$' -LE '^(matrix|packages|robust|long)$' ;;
     fast)   build gcc && run_tests gcc fast -L '^fast$' ;;
     clang)  build clang && run_tests clang clang -LE '^(matrix|packages|robust|once|clock|long)$' ;;
     asan)   build asan && run_tests asan asan -L '^(fast|asan)$' ;;
