@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The actual behaviour of an AMD GPU, its runtime and its kernel driver, tried on work of our own. It tries
- * gates in a stream and their cost (level 2), and takes queues with work off the device (level 3). It judges
- * by the effect on the work, never by status codes alone. It prints one JSON line a device. A trial may hang;
- * the program that started this one ends it after a time limit. The work is fills of memory, since there is
- * no compiler here; the probe does not see whether one of them stops in the middle.
+ * gates in a stream and their cost (level 2), takes queues with work off the device (level 3), and confines them
+ * to a part of its compute units (`xsched run --share=space`). It judges by the effect on the work, never by
+ * status codes alone. It prints one JSON line a device. A trial may hang; the program that started this one
+ * ends it after a time limit. The work is fills of memory, since there is no compiler here; the probe does not
+ * see whether one of them stops in the middle.
  *
- * Takes each GPU for about half a second. Without MES in the device's firmware, taking queues off interrupts
+ * Takes each GPU for about a second. Without MES in the device's firmware, taking queues off and masks interrupt
  * all programs' work on it for a moment. Never tried on an AMD GPU. */
 #include "base/pci.h"
 #include "base/str.h"
@@ -47,6 +48,9 @@ FUNCTIONS(X)
 #define LEAST_FILLS   32u
 #define MOST_FILLS    1000u       /* a queue of the device takes more */
 #define MOST_WORDS    (64u << 20)
+#define RATE_NS       (12 * XS_NS_PER_MS) /* of work, to compare it */
+#define RATES         4u          /* on a part and on all by turns: a machine with much to do slows it at any time */
+#define PARTS         8u          /* the part of the device that it tries: one of so many, as fills are bound by memory */
 
 struct hip_device {
     int id;
@@ -54,7 +58,8 @@ struct hip_device {
     hipStream_t gated, other;
     _Atomic uint64_t *word;       /* 0: the gate; 1, 2, 3: written by streams */
     char *at;                     /* where the device sees them; NULL: it does not */
-    uint64_t gate_ns, off_ns, on_ns;
+    uint64_t gate_ns, off_ns, on_ns, mask_ns;
+    uint32_t part;                /* compute units of the part that it tried */
     char text[96];
 };
 
@@ -172,9 +177,9 @@ static unsigned put_work(struct hip_device *d, void **ret_memory, uint64_t *ret_
     return n;
 }
 
-static bool bring(uint32_t address, bool off, uint64_t *ret_ns)
+static bool bring(uint32_t address, bool off, uint32_t part, uint64_t *ret_ns)
 {
-    struct xs_kfd_wish w = {.off = off, .until_ns = UINT64_MAX - 1};
+    struct xs_kfd_wish w = {.off = off, .part = part, .until_ns = UINT64_MAX - 1};
     uint64_t began = xs_now_ns();
     bool known = xs_kfd_wish(address, &w);
 
@@ -201,14 +206,14 @@ static const char *queues(struct hip_device *d)
     n = put_work(d, &memory, &each_ns);
     if (!n || !reaches(&d->word[3], 1))
         return "the runtime launches no command";
-    if (!bring(address, true, &d->off_ns))
+    if (!bring(address, true, 0, &d->off_ns))
         return *xs_kfd_why() ? xs_kfd_why() : "the kernel does not tell which queues are this device's";
     sleep_ns(2 * XS_NS_PER_MS);
     before = atomic_load(&d->word[3]);
     /* Long enough for fills to end, if they go on; and a busy machine may hold up what feeds the device, so that work stands
      * still for a moment and yet goes on. */
     moved = reaches_within(&d->word[3], before + 1, LOOK_NS + 3 * each_ns);
-    if (!bring(address, false, &d->on_ns))
+    if (!bring(address, false, 0, &d->on_ns))
         return "the driver does not take queues back";
     if (before == n)
         return "the work was over before the probe stopped it";
@@ -223,10 +228,57 @@ static const char *queues(struct hip_device *d)
     return NULL;
 }
 
+/* Fills that end in a while. */
+static uint64_t rate(struct hip_device *d)
+{
+    uint64_t before = atomic_load(&d->word[3]);
+
+    sleep_ns(RATE_NS);
+    return atomic_load(&d->word[3]) - before;
+}
+
+/* Masks. @return the reason against them, or NULL */
+static const char *masks(struct hip_device *d)
+{
+    uint64_t part, whole, least = UINT64_MAX, on_ns, each_ns = 0;
+    bool slower = true;
+    uint32_t address, units;
+    void *memory;
+    unsigned n;
+
+    if (!d->at)
+        return "the device does not write into memory of the host";
+    if (!xs_pci_parse(d->bus, &address))
+        return "the device has no address";
+    if (!xs_kfd_lanes(address, &units) || *xs_kfd_why_no_masks())
+        return *xs_kfd_why_no_masks() ? xs_kfd_why_no_masks() : "the kernel does not tell which queues are this device's";
+    d->part = xs_kfd_part_near(address, units / PARTS);
+    n = put_work(d, &memory, &each_ns);
+    if (!n || !reaches(&d->word[3], 1))
+        return "the runtime launches no command";
+    for (unsigned round = 0; round < RATES; round++) {
+        if (!bring(address, false, d->part, &d->mask_ns) || *xs_kfd_why_no_masks())
+            return *xs_kfd_why_no_masks() ? xs_kfd_why_no_masks() : "the kernel does not tell which queues are this device's";
+        sleep_ns(4 * XS_NS_PER_MS + 2 * each_ns); /* what began before may end */
+        part = rate(d);
+        least = XS_MIN(least, part);
+        bring(address, false, 0, &on_ns);
+        whole = rate(d);
+        slower = slower && part * 4 < whole * 3;
+    }
+    if (atomic_load(&d->word[3]) == n)
+        return "the work was over before the probe stopped it";
+    if (hipStreamSynchronize(d->gated) || !reaches(&d->word[3], n))
+        return "the device loses work whose queue gets a mask";
+    if (!least)
+        return "no work ends on a part of the device";
+    return slower ? NULL : "work is as fast on a part of the device as on all of it";
+}
+
 static void probe(int ordinal)
 {
     struct hip_device d = {.id = ordinal};
-    const char *broken, *no_gates, *no_queues = NULL;
+    const char *broken, *no_gates, *no_queues = NULL, *no_masks = NULL;
 
     if (hipDeviceGetPCIBusId(d.bus, sizeof(d.bus) - 1, ordinal))
         snprintf(d.bus, sizeof(d.bus), "device-%d", ordinal);
@@ -234,13 +286,17 @@ static void probe(int ordinal)
     no_gates = broken ? broken : gates(&d);
     if (!broken)
         no_queues = queues(&d);
+    if (!broken)
+        no_masks = masks(&d);
     printf("{\"device\":%d", ordinal);
     print_text("uuid", d.bus);
     print_text("gates", no_gates ? no_gates : "work");
     print_text("queues", broken ? broken : no_queues ? no_queues : "work");
+    print_text("masks", broken ? broken : no_masks ? no_masks : "work");
     d.gate_ns = d.gate_ns == UINT64_MAX ? 0 : d.gate_ns;
-    printf(",\"gate_ns\":%llu,\"off_ns\":%llu,\"on_ns\":%llu,\"level\":%d}\n", (unsigned long long)d.gate_ns,
-           (unsigned long long)d.off_ns, (unsigned long long)d.on_ns, broken ? 0 : !no_queues ? 3 : !no_gates ? 2 : 1);
+    printf(",\"gate_ns\":%llu,\"off_ns\":%llu,\"on_ns\":%llu,\"mask_ns\":%llu,\"part\":%u,\"level\":%d}\n",
+           (unsigned long long)d.gate_ns, (unsigned long long)d.off_ns, (unsigned long long)d.on_ns,
+           (unsigned long long)d.mask_ns, d.part, broken ? 0 : !no_queues ? 3 : !no_gates ? 2 : 1);
     fflush(stdout);
 }
 

@@ -93,7 +93,7 @@ struct xs_client_cell {
      * other, where the process shares in space, or while XS_ARMED_WAITS asks for them. 0 on every page of an older
      * process. */
     _Atomic uint64_t waited_ns;
-    /* The thread that makes lanes (hal/cuda/lanes/lanes.c): XS_LANES(wide, narrow), or XS_LANES_NONE
+    /* The thread that makes lanes (hal/cuda/lanes/lanes.c), on AMD the control thread: XS_LANES(wide, narrow), or XS_LANES_NONE
      * where there will be none. 0: there are none yet, as on every page of an older process. */
     _Atomic uint32_t lanes;
     _Atomic uint32_t multiprocessors;       /* likewise, before `lanes`: those of the whole device; for people */
@@ -145,6 +145,10 @@ struct xs_server_header {
 #define XS_LANES_WIDE(lanes)    ((lanes) & 0xffffu)
 #define XS_LANES_NARROW(lanes)  ((lanes) >> 16)
 #define XS_LANES_NONE           1u
+/* Of `all` multiprocessors, those of a lane, before the vendor's rounding. */
+#define XS_LANES_WIDE_LEAVES    11u   /* the wide lane leaves one in so many */
+#define XS_LANES_NARROW_LEAVES  2u
+#define XS_LANES_PART(all, leaves) ((all) - XS_MAX((all) / (leaves), 1u))
 
 /* xs_server_cell.lane; else the multiprocessors to which kernels are confined, one of the two of
  * xs_client_cell.lanes */

@@ -22,8 +22,12 @@
  * set it where xserver may switch their channels off, and an older xserver switches off only channels
  * of groups that have it. */
 enum { XS_NV_GROUP_SLICES = 1u, XS_NV_GROUP_PROBED = 4u };
-/* welcome.flags: there are none. Bit 0 (1u) stays free: an older xserver sets it where it may switch
- * channels off. */
+/* welcome.flags. MASKS: xserver says by kfd_hold.part to which part of a device masks confine a process.
+ * Without it a process has no such lanes. Bit 0 (1u) stays free: an older xserver sets it where it may
+ * switch channels off. */
+enum { XS_WELCOME_MASKS = 2u };
+/* hello.space of processes that share in space by masks of compute units. The numbers of MPS servers are odd. */
+#define XS_SPACE_MASKS 2u
 
 /* queue_config.gates: whether a queue at level 3 has gates in its stream, as level 2 has; KEEP: as before */
 enum { XS_GATES_KEEP = 0u, XS_GATES_OFF = 1u, XS_GATES_ON = 2u };

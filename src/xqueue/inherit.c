@@ -5,6 +5,7 @@
  * count. Where two queues wait at once, the priority of the more urgent one lasts until the later end. */
 #include "xqueue/inherit.h"
 
+#include "xqueue/control/interrupt.h"
 #include "xqueue/interface.h"
 #include "xqueue/queue.h"
 #include "xqueue/state.h"
@@ -19,14 +20,17 @@ _Atomic uint32_t xsched_priv_intra, xsched_priv_beside, xsched_priv_follows;
 void xs_state_update_intra(struct xs_state *st)
 {
     int mode = atomic_load(&st->mode);
-
+    uint32_t beside = 0;
     bool intra = mode == XS_MODE_LOCAL || (mode == XS_MODE_GLOBAL && st->intra);
 
     /* all are hints: earlier waits pass on no priority */
     atomic_store_explicit(&xsched_priv_intra, intra, memory_order_relaxed);
     atomic_store_explicit(&xsched_priv_follows, 0, memory_order_relaxed); /* the next ring tells (doorbell.c) */
-    atomic_store_explicit(&xsched_priv_beside, intra || (mode == XS_MODE_GLOBAL && st->space),
-                          memory_order_relaxed);
+    if (intra || (mode == XS_MODE_GLOBAL && st->space))
+        beside = XS_BESIDE_LANES | XS_BESIDE_WAITS;
+    else if (mode == XS_MODE_GLOBAL && st->asks_space && xs_interrupt_has_lanes())
+        beside = XS_BESIDE_WAITS;
+    atomic_store_explicit(&xsched_priv_beside, beside, memory_order_relaxed);
 }
 
 static uint64_t completed(struct xs_queue *q)

@@ -227,9 +227,13 @@ void xsched_priv_code_gone(void);
 /** Whether a scheduler decides about single queues of this process, so that it may suspend one while another
  *  runs. If not, the calls below change nothing. A hint; owner: inherit.c. */
 extern _Atomic uint32_t xsched_priv_intra;
-/** Whether queues of this process may run beside more important ones of it, or of other processes. A hint
- *  likewise. */
+/** Whether queues of this process may run beside more important ones of it, or of other processes: XS_BESIDE_*. A
+ *  hint likewise. */
 extern _Atomic uint32_t xsched_priv_beside;
+enum {
+    XS_BESIDE_LANES = 1u,         /* on lanes, which the platform makes */
+    XS_BESIDE_WAITS = 2u,         /* the scheduler wants to know for how long threads wait */
+};
 /** Whether a scheduler follows the waits of this process (XS_ARMED_WAITS). A hint likewise. */
 extern _Atomic uint32_t xsched_priv_follows;
 /** How many commands of the queue have come back from the vendor. */
@@ -317,6 +321,12 @@ struct xs_interrupt_ops {
     uint64_t (*due)(uint64_t now_ns);
     /** The report about it for the server. @return false: nothing to report */
     bool (*report)(union xs_msg *ret, int *ret_id);
+    /* Where the process itself can confine its queues on a device to a part of it, else NULL: */
+    /** @param ret_multiprocessors  those of the device
+     *  @return the lanes of the queues there, as xs_client_cell.lanes; 0: not known, or another platform's device */
+    uint32_t (*lanes)(XDevice device, uint32_t *ret_multiprocessors);
+    /** A confined queue completed nothing for a second: its kernel may need the whole device. */
+    void (*unfit)(void);
 };
 /** Once for each platform; ops stays valid. */
 void xsched_priv_interrupt_ops(const struct xs_interrupt_ops *ops);

@@ -86,6 +86,7 @@ struct xs_state {
     bool intra;
     uint64_t space;                         /* XSCHED_SHARE: the MPS server of this process; 0: it shares in time; constant */
     uint32_t mps_priority;                  /* then: XS_HELLO_MPS_*; constant */
+    bool asks_space;                        /* XSCHED_SHARE=SPACE; constant */
     enum xs_drain drain;                    /* XSCHED_SCHEDULER_SUSPEND_*: constant */
     /* The environment at the time of the state's making: the control thread may not read it, since the
      * program may change it at any time. Constant. */

@@ -149,7 +149,8 @@ static int add_process(struct xs_server *s, struct xs_client *c, const struct xs
         .id = c->session,
         .group = m->group[0] ? group : NULL,
         .job = job,
-        .space = m->space ? xs_hash_u64(m->space ^ xs_hash_u64(c->peer.uid)) | 1 : 0, /* MPS has one user at a time */
+        /* MPS has one user at a time; for masks see decision 0048 */
+        .space = m->space ? xs_hash_u64(m->space ^ xs_hash_u64(c->peer.uid)) | 1 : 0,
         .intra = m->flags & XS_HELLO_INTRA,
         .user = c->record.share_key, /* pods and subordinate ids as everywhere */
         .uid = c->peer.uid,
@@ -286,6 +287,7 @@ static int welcome(struct xs_server *s, struct xs_client *c, int page_fd)
     m.welcome.protocol_minor = XS_WIRE_MINOR;
     m.welcome.session = c->session;
     m.welcome.policy = xs_sched_policy(s->sched)->type;
+    m.welcome.flags = s->options.lv3_queues ? XS_WELCOME_MASKS : 0;
     return xs_socket_send(c->fd, &m, XS_MSG_welcome, ++c->serial, &page_fd, 1);
 }
 

@@ -108,8 +108,10 @@ static void on_lane(void *ctx, struct xs_sched_queue *sq, uint32_t multiprocesso
     struct xs_server *s = ctx;
     struct xs_server_queue *q = xs_sched_queue_user(sq);
 
-    if (q->client)
-        xs_server_note(s, q, XS_TIMELINE_lane, (int32_t)multiprocessors, now_ns);
+    if (!q->client)
+        return;
+    xs_server_note(s, q, XS_TIMELINE_lane, (int32_t)multiprocessors, now_ns);
+    xs_lv3_touch(s, q->device);   /* AMD: masks confine the process */
 }
 
 static bool is_stopped(void *ctx, struct xs_sched_process *p)

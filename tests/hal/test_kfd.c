@@ -5,6 +5,7 @@
 #include "hal/hip/kfd/kfd.h"
 
 #include "base/clock.h"
+#include "wire/page.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -45,6 +46,14 @@ _Static_assert(XS_KFD_IOC_CREATE == AMDKFD_IOC_CREATE_QUEUE, "request");
 _Static_assert(XS_KFD_IOC_DESTROY == AMDKFD_IOC_DESTROY_QUEUE, "request");
 _Static_assert(XS_KFD_IOC_UPDATE == AMDKFD_IOC_UPDATE_QUEUE, "request");
 
+_Static_assert(sizeof(struct xs_kfd_set_mask) == sizeof(struct kfd_ioctl_set_cu_mask_args), "mask");
+SAME(struct xs_kfd_set_mask, queue_id, struct kfd_ioctl_set_cu_mask_args, queue_id);
+SAME(struct xs_kfd_set_mask, bits, struct kfd_ioctl_set_cu_mask_args, num_cu_mask);
+SAME(struct xs_kfd_set_mask, words, struct kfd_ioctl_set_cu_mask_args, cu_mask_ptr);
+SAME(struct xs_kfd_gws, queue_id, struct kfd_ioctl_alloc_queue_gws_args, queue_id);
+_Static_assert(XS_KFD_IOC_SET_MASK == AMDKFD_IOC_SET_CU_MASK, "request");
+_Static_assert(XS_KFD_IOC_GWS == AMDKFD_IOC_ALLOC_QUEUE_GWS, "request");
+
 #define KFD  700
 #define ADDR 0xc300u
 
@@ -82,7 +91,9 @@ static int start(void **state)
         put("0", "properties", "cpu_cores_count 8\n");
         snprintf(id, sizeof(id), "%u\n", FAKE_KFD_GPU_ID(0));
         put("1", "gpu_id", id);
-        put("1", "properties", "simd_count 440\nlocation_id 49920\ndomain 0\nmax_waves 32\n");
+        put("1", "properties",
+            "simd_count 1216\nsimd_arrays_per_engine 1\narray_count 32\nsimd_per_cu 4\ngfx_target_version 90402\n"
+            "location_id 49920\ndomain 0\nmax_waves 32\nnum_xcc 8\n");
         snprintf(id, sizeof(id), "%u\n", FAKE_KFD_GPU_ID(1));
         put("2", "gpu_id", id);
         put("2", "properties", "location_id 536920832\ndomain 1\n"); /* part 2 of a divided device at 0x00c3:00 */
@@ -135,7 +146,7 @@ static int finish(uint32_t id)
 
 static void want(uint32_t address, bool off, uint64_t until_ns)
 {
-    struct xs_kfd_wish w = {off, until_ns};
+    struct xs_kfd_wish w = {.off = off, .until_ns = until_ns};
 
     assert_true(xs_kfd_wish(address, &w));
 }
@@ -164,7 +175,9 @@ static void which_requests(void **state)
     assert_true(xs_kfd_wants(AMDKFD_IOC_UPDATE_QUEUE));
     assert_true(xs_kfd_wants(AMDKFD_IOC_DESTROY_QUEUE));
     assert_true(xs_kfd_wants(AMDKFD_IOC_GET_VERSION));
-    assert_false(xs_kfd_wants(AMDKFD_IOC_SET_CU_MASK));
+    assert_true(xs_kfd_wants(AMDKFD_IOC_SET_CU_MASK));
+    assert_true(xs_kfd_wants(AMDKFD_IOC_ALLOC_QUEUE_GWS));
+    assert_false(xs_kfd_wants(AMDKFD_IOC_SET_TRAP_HANDLER));
     assert_false(xs_kfd_wants(0x4b3a)); /* KDSETMODE of a console */
     assert_false(xs_kfd_wants(_IOWR('F', 0x02, struct kfd_ioctl_create_queue_args)));
 }
@@ -370,6 +383,186 @@ static void a_child_has_none(void **state)
     is(a, 100, 7, 0x1000);
 }
 
+/* ---- masks ---- */
+
+static void confine(uint32_t part, bool off, uint64_t until_ns)
+{
+    struct xs_kfd_wish w = {.off = off, .until_ns = until_ns, .part = part};
+
+    assert_true(xs_kfd_wish(ADDR, &w));
+}
+
+static int mask(uint32_t id, uint32_t bits, const uint32_t *words)
+{
+    struct xs_kfd_set_mask m = {.queue_id = id, .bits = bits, .words = (uintptr_t)words};
+
+    return xs_kfd_call(KFD, XS_KFD_IOC_SET_MASK, &m);
+}
+
+static void has(uint32_t id, uint32_t units, uint32_t masks)
+{
+    assert_int_equal(fake_kfd_units(id), units);
+    assert_int_equal(fake_kfd_queue(id)->masks, masks);
+}
+
+static void confined_and_free(void **state)
+{
+    uint32_t a = make(0x1000), b = make(0x2000), copies = make_on(0, 1, 0x3000), other = make_on(1, 0, 0x4000), c, units;
+    struct xs_kfd_report r;
+
+    (void)state;
+    assert_int_equal(xs_kfd_lanes(ADDR, &units), XS_LANES(256, 128));
+    assert_int_equal(units, 304);
+    assert_int_equal(xs_kfd_lanes(0x1234, &units), 0);
+    confine(128, false, LATER);
+    assert_int_equal(xs_kfd_due(1), LATER);
+    has(a, 128, 1);
+    has(b, 128, 1);
+    has(copies, 304, 0);
+    has(other, 304, 0);
+    xs_kfd_due(2);
+    confine(128, false, LATER);
+    xs_kfd_due(3);
+    has(a, 128, 1);                  /* said again is not done again */
+    confine(256, false, LATER);
+    xs_kfd_due(4);
+    has(a, 256, 2);
+    c = make(0x5000);                /* a new queue is confined, too */
+    xs_kfd_due(5);
+    has(c, 256, 1);
+    confine(0, false, LATER);
+    assert_int_equal(xs_kfd_due(6), UINT64_MAX);
+    has(a, 304, 3);
+    has(c, 304, 2);
+    confine(128, false, 1000);       /* and xserver says no more */
+    assert_int_equal(xs_kfd_due(10), 1000);
+    has(a, 128, 4);
+    assert_int_equal(xs_kfd_due(1000), UINT64_MAX);
+    has(a, 304, 5);
+    confine(128, false, LATER);
+    xs_kfd_due(1001);
+    assert_true(xs_kfd_restore());
+    has(a, 304, 7);
+    is(a, 100, 7, 0x1000);
+    assert_false(xs_kfd_report(&r)); /* that is for queues off and on */
+    assert_int_equal(fake_kfd_queue(a)->updates, 0);
+}
+
+/* While a queue is off, its mask stays; it goes on with the right one. */
+static void masks_and_suspension(void **state)
+{
+    uint32_t a = make(0x1000);
+
+    (void)state;
+    confine(128, false, LATER);
+    xs_kfd_due(1);
+    confine(128, true, LATER);
+    xs_kfd_due(2);
+    is(a, 0, 7, 0x1000);
+    confine(256, true, LATER);
+    xs_kfd_due(3);
+    confine(0, true, LATER);
+    xs_kfd_due(4);
+    has(a, 128, 1);
+    assert_int_equal(fake_kfd_queue(a)->updates, 1);
+    confine(256, false, LATER);
+    xs_kfd_due(5);
+    is(a, 100, 7, 0x1000);
+    has(a, 256, 2);
+    confine(0, true, LATER);
+    xs_kfd_due(6);
+    has(a, 256, 2);
+    assert_true(xs_kfd_restore());
+    is(a, 100, 7, 0x1000);
+    has(a, 304, 3);
+}
+
+static void masks_of_the_program(void **state)
+{
+    uint32_t a = make(0x1000), own[10] = {0xffffffff, 0, 0xffffffff}, all[10], bits[2] = {0xffffffff, 0xff}, b;
+    struct xs_kfd_gws gws;
+
+    (void)state;
+    memset(all, 0xff, sizeof(all));
+    assert_int_equal(mask(a, 320, own), 0);
+    xs_kfd_due(1);
+    has(a, 64, 1);                   /* nothing of ours to do */
+    confine(64, false, LATER);
+    xs_kfd_due(2);
+    has(a, 32, 2);
+    assert_int_equal(mask(a, 320, all), 0); /* meanwhile */
+    xs_kfd_due(3);
+    has(a, 64, 4);
+    assert_int_equal(mask(a, 48, bits), -1);
+    assert_int_equal(errno, EINVAL); /* the driver's answer is the program's */
+    assert_int_equal(mask(a, 64, bits), 0);
+    assert_true(xs_kfd_restore());
+    has(a, 40, 5);
+    assert_int_equal(fake_kfd_queue(a)->bits, 64);
+    assert_int_equal(finish(a), 0);
+    b = make(0x9000);                /* the number of an ended queue comes back without its mask */
+    assert_int_equal(a, b);
+    confine(64, false, LATER);
+    xs_kfd_due(4);
+    has(b, 64, 1);
+    gws = (struct xs_kfd_gws){.queue_id = b, .count = 64};
+    assert_int_equal(xs_kfd_call(KFD, XS_KFD_IOC_GWS, &gws), 0);
+    xs_kfd_due(5);
+    has(b, 304, 2);                  /* its kernels wait for each other on the whole device */
+    assert_int_equal(mask(4711, 320, all), -1);
+    assert_int_equal(fake_kfd_complaints(), 1);
+    fake_kfd_reset();
+}
+
+static void no_masks(const char *fault, const char *why)
+{
+    uint32_t a, b, units;
+
+    start(NULL);
+    a = make(0x1000);
+    b = make(0x2000);
+    fake_kfd_set_fault(fault);
+    confine(128, false, LATER);
+    assert_int_equal(xs_kfd_due(1), LATER);
+    xs_kfd_due(2);
+    assert_non_null(strstr(xs_kfd_why_no_masks(), why));
+    assert_int_equal(xs_kfd_lanes(ADDR, &units), XS_LANES_NONE);
+    has(a, 304, 0);
+    has(b, 304, 0);
+    confine(256, false, LATER);      /* xserver has not read it yet */
+    xs_kfd_due(3);
+    has(a, 304, 0);
+    confine(0, true, LATER);         /* level 3 is there as before */
+    xs_kfd_due(4);
+    is(a, 0, 7, 0x1000);
+    while (!xs_kfd_restore())
+        ;
+    is(a, 100, 7, 0x1000);
+    has(a, 304, 0);
+}
+
+static void masks_refused(void **state)
+{
+    struct xs_kfd_set_mask m = {.queue_id = 0, .bits = 0};
+    char grown[32] = {0};
+    uint32_t units;
+
+    (void)state;
+    no_masks("no_masks", "mask compute units");
+    no_masks("deny_masks", "mask compute units");
+    no_masks("debugged", "mask compute units");
+    start(NULL);
+    make(0x1000);
+    assert_int_equal(xs_kfd_call(KFD, _IOW('K', 0x1a, char[32]), grown), -1); /* a mask of another size */
+    assert_int_equal(xs_kfd_lanes(ADDR, &units), XS_LANES_NONE);
+    assert_int_equal(xs_kfd_level(), 3);
+    assert_int_equal(xs_kfd_call(KFD, XS_KFD_IOC_SET_MASK, &m), -1);
+    start(NULL);
+    make_on(1, 0, 0x1000);           /* the kernel does not say how this one's units lie */
+    assert_int_equal(xs_kfd_lanes(0x1c302, &units), XS_LANES_NONE);
+    assert_non_null(strstr(xs_kfd_why_no_masks(), "does not tell"));
+}
+
 /* ---- programs that change their queues while they are held and let go ---- */
 
 static _Atomic bool g_stop;
@@ -378,13 +571,17 @@ static void *program(void *arg)
 {
     uint64_t ring = (uint64_t)(uintptr_t)arg << 20;
     unsigned seed = (unsigned)(uintptr_t)arg;
+    uint32_t all[10];
 
+    memset(all, 0xff, sizeof(all));
     while (!atomic_load(&g_stop)) {
         uint32_t id = make(ring);
 
         for (int i = rand_r(&seed) % 8; i > 0; i--)
             assert_int_equal(change(id, ring, 10 + (uint32_t)rand_r(&seed) % 90, 7), 0);
         assert_int_equal(change(id, ring, 42, 7), 0);
+        if (rand_r(&seed) % 2 == 0)
+            assert_int_equal(mask(id, 320, all), 0);
         if (rand_r(&seed) % 4 == 0)
             usleep(200);
         assert_int_equal(finish(id), 0);
@@ -410,7 +607,7 @@ static void all_at_once(void **state)
     for (uintptr_t i = 0; i < 3; i++)
         pthread_create(&t[i], NULL, program, (void *)(i + 1));
     for (int i = 0; i < 600; i++) {
-        want(ADDR, i % 2 == 0, LATER);
+        confine(i % 3 ? 128 : 0, i % 2 == 0, LATER);
         xs_kfd_due(xs_now_ns());
         if (i % 100 == 0)
             assert_int_equal(change(steady, 0x77000, 60, 7), 0);
@@ -422,7 +619,9 @@ static void all_at_once(void **state)
     while (!xs_kfd_restore())
         ;
     is(steady, 60, 7, 0x77000);
+    assert_int_equal(fake_kfd_units(steady), 304);
     assert_int_equal(xs_kfd_level(), 3);
+    assert_string_equal(xs_kfd_why_no_masks(), "");
     assert_int_equal(fake_kfd_complaints(), 0); /* no request for a queue that is not there, or with another's ring */
 }
 
@@ -611,6 +810,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_is_not_known, start, end),
         cmocka_unit_test_setup_teardown(the_driver_refuses, start, end),
         cmocka_unit_test_setup_teardown(a_child_has_none, start, end),
+        cmocka_unit_test_setup_teardown(confined_and_free, start, end),
+        cmocka_unit_test_setup_teardown(masks_and_suspension, start, end),
+        cmocka_unit_test_setup_teardown(masks_of_the_program, start, end),
+        cmocka_unit_test_setup_teardown(masks_refused, start, end),
         cmocka_unit_test_setup_teardown(all_at_once, start, end),
         cmocka_unit_test_setup_teardown(an_end_waits_for_our_request, start, end),
         cmocka_unit_test_setup_teardown(no_request_of_ours_at_its_end, start, end),

@@ -3,7 +3,9 @@
 """Level 3 on AMD's kernel driver as the fake has it: a program that is held takes its queues off the device in the middle
 of a kernel, and they always come back: kfd.py CASE PAIR SHIM FOLDER_OF_THE_FAKE FAKE_KFD XSERVER
 
-Cases: held, untimed, auto, probed, killed, stopped, urgent_dies, kill_loop, version, denied."""
+Cases: held, untimed, auto, probed, killed, stopped, urgent_dies, kill_loop, version, denied. In space, where masks confine
+it beside an urgent program with gaps: space, space_killed, space_stopped, space_dies, space_spins, space_denied,
+space_old, space_debugged, space_newer, space_in_time."""
 import os
 import signal
 import subprocess
@@ -187,6 +189,188 @@ def kill_loop(w):
     last = w.low()
     w.wait(lambda: w.ends(last, 3))      # nobody is in its way
     return True
+
+
+# ---- in space ----
+
+UNITS = 304           # of the fake's device; its wide part has 256, its narrow one 128
+SPACE = {"XSCHED_SHARE": "SPACE", "XSCHED_AUTO_XQUEUE_LEVEL": "1"}
+
+
+class Masks:
+    """The number of compute units that the queues of a program have, as its log has it."""
+
+    def __init__(self, w, pid):
+        self.w, self.pid = w, pid
+
+    def rows(self):
+        if not os.path.exists(self.w.log):
+            return []
+        with open(self.w.log, encoding="ascii") as f:
+            split = [line.split() for line in f.read().splitlines() if line.count(" ") == 6]
+        return [(float(r[0]), int(r[3]), int(r[6], 16)) for r in split if int(r[1]) == self.pid and r[2] == "mask"]
+
+    def units(self):
+        rows = self.rows()
+        return rows[-1][2] if rows else UNITS
+
+    def changes(self):
+        """@return changes of the part, and the most requests that a queue had for one of them"""
+        rows, changes, most = self.rows(), 0, 0
+        for queue in {r[1] for r in rows}:
+            of_queue = [r[2] for r in rows if r[1] == queue]
+            changes = max(changes, len(of_queue))
+            most = max([most] + [1 + (a == b) for a, b in zip(of_queue, of_queue[1:])])
+        return changes, most
+
+
+def gaps(w, **env):
+    """An urgent program that launches slowly: a kernel that takes no time, and a pause of 0.3 ms."""
+    return w.start(5, "60", "0", "0.3", "0", **{**SPACE, **env})
+
+
+def slow(w, **env):
+    return w.start(0, "60", "0", "0", "5", **{**SPACE, **env})
+
+
+def drain(p):
+    """Reads on, so that it does not stop at a full pipe."""
+    for _ in range(1000):
+        before = getattr(p, "lines", 0)
+        p_ends(p)
+        if p.lines == before:
+            return
+
+
+def p_ends(p):
+    if not hasattr(p, "lines"):
+        p.lines = 0
+        os.set_blocking(p.stdout.fileno(), False)
+    try:
+        p.lines += (os.read(p.stdout.fileno(), 65536) or b"").count(b"\n")
+    except BlockingIOError:
+        pass
+
+
+def confined(w, **env):
+    low = slow(w, **env)
+    w.wait(lambda: w.ends(low, 2))
+    high = gaps(w)
+    masks = Masks(w, low.pid)
+    w.wait(lambda: drain(high) or masks.units() < UNITS)
+    return low, high, masks
+
+
+def space(w):
+    low, high, masks = confined(w)
+    w.wait(lambda: drain(high) or masks.units() == 256)
+    drain(low)
+    before, seconds = low.lines, 2
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        drain(high)
+        time.sleep(0.02)
+    drain(low)
+    ended = low.lines - before
+    high.kill()
+    took = w.wait(lambda: masks.units() == UNITS)
+    w.goes_on(low)
+    changes, most = masks.changes()
+    print(f"beside: {ended} kernels of 5 ms in {seconds} s; the whole device {took * 1e3:.0f} ms after the urgent program; "
+          f"{changes} changes, {most} request a queue for each")
+    return ended > 200 * seconds * 0.5 and took < 3 and most == 1 and changes < 40 and not w.off(low.pid) and not Masks(w, high.pid).rows()
+
+
+def space_killed(w):
+    low, _, masks = confined(w)
+    w.daemon.kill()
+    took = w.wait(lambda: masks.units() == UNITS)
+    print(f"the whole device {took * 1e3:.0f} ms after xserver was killed")
+    w.goes_on(low)
+    return took < 3
+
+
+def space_stopped(w):
+    low, high, masks = confined(w)
+    w.daemon.send_signal(signal.SIGSTOP)
+    took = w.wait(lambda: drain(high) or masks.units() == UNITS)
+    print(f"the whole device {took * 1e3:.0f} ms after xserver was stopped")
+    w.goes_on(low)
+    w.daemon.send_signal(signal.SIGCONT)
+    w.wait(lambda: drain(high) or masks.units() < UNITS) # and it is confined again
+    return took < 5
+
+
+def space_dies(w):
+    """A confined program is killed; the next one is none the worse."""
+    for _ in range(3):
+        low, high, _ = confined(w)
+        for p in (low, high):
+            p.kill()
+            p.wait()
+    last = slow(w)
+    w.wait(lambda: w.ends(last, 3))
+    return w.daemon.poll() is None and Masks(w, last.pid).units() == UNITS
+
+
+def space_spins(w):
+    """Kernels that end on the whole device alone."""
+    low, high, masks = confined(w, FAKE_KFD="spins", XLOG_LEVEL="WARN")
+    w.wait(lambda: drain(high) or w.said("shares in time, not in space") > 0)
+    w.wait(lambda: drain(high) or masks.units() == UNITS)
+    high.kill()
+    w.goes_on(low)
+    return w.said("a kernel ended nothing for a second on a part of the device") == 1 and masks.units() == UNITS
+
+
+def in_time(w, text, **env):
+    """A program that cannot be masked waits while an urgent one is active, and says so once."""
+    low = slow(w, XLOG_LEVEL="WARN", **env)
+    w.wait(lambda: w.ends(low, 2))
+    high = gaps(w)
+    w.wait(lambda: drain(high) or w.said(text) > 0)
+    end = time.monotonic() + 1
+    while time.monotonic() < end:
+        drain(high)
+        time.sleep(0.02)
+    high.kill()
+    w.goes_on(low)
+    print(f"said {w.said(text)} times: {text}")
+    return w.said(text) == 1 and Masks(w, low.pid).units() == UNITS
+
+
+def space_denied(w):
+    return in_time(w, "the program shares in time, not in space: the driver does not let XSched mask compute units (1)",
+                   FAKE_KFD="deny_masks")
+
+
+def space_old(w):
+    return in_time(w, "the program shares in time, not in space: the driver does not let XSched mask compute units (25)",
+                   FAKE_KFD="no_masks")
+
+
+def space_debugged(w):
+    return in_time(w, "the program shares in time, not in space: the driver does not let XSched mask compute units (16)",
+                   FAKE_KFD="debugged")
+
+
+def space_newer(w):
+    return in_time(w, "the program shares in time, not in space: XSched does not know the masks of this architecture (130000)",
+                   FAKE_KFD_SHAPE="130000 1 8 2 64")
+
+
+def space_in_time(w):
+    """One of them asks for space, the other does not: by turns."""
+    low = slow(w)
+    w.wait(lambda: w.ends(low, 2))
+    high = gaps(w, XSCHED_SHARE="TIME")
+    end = time.monotonic() + 1.5
+    while time.monotonic() < end:
+        drain(high)
+        time.sleep(0.02)
+    high.kill()
+    w.goes_on(low)
+    return not Masks(w, low.pid).rows()
 
 
 def refused(w, fault, text):

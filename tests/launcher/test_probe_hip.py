@@ -17,7 +17,7 @@ def in_time(probe):
     """-> what probe() finds; a machine that has much else to do may let the work end before the probe comes to it."""
     for _ in range(5):
         found = probe()
-        if "the work was over before the probe stopped it" not in [d["queues"] for d in found]:
+        if "the work was over before the probe stopped it" not in [d[k] for d in found for k in ("queues", "masks")]:
             break
     return found
 
@@ -49,6 +49,29 @@ class ProbeHip(Layout):
             found = in_time(lambda env=env: self.probe(**env))
             self.assertEqual([(d["level"], d["gates"], d["queues"]) for d in found], [(level, gates, queues)] * 2, env)
             self.assertEqual([d["uuid"] for d in found], ["0000:c3:00.0", "0000:c4:00.0"])
+
+    def test_masks(self):
+        for fault, masks in (
+                ({}, "work"),
+                ({"FAKE_KFD": "ghost_masks"}, "work is as fast on a part of the device as on all of it"),
+                ({"FAKE_KFD": "no_masks"}, "the driver does not let XSched mask compute units"),
+                ({"FAKE_KFD": "spins"}, "no work ends on a part of the device"),
+                ({"FAKE_KFD_SHAPE": "90402 8 33 1 304"}, "the kernel's numbers of the device's compute units do not fit together")):
+            found = in_time(lambda fault=fault: self.probe(LD_PRELOAD=KFD, **fault))
+            self.assertEqual([(d["level"], d["queues"], d["masks"]) for d in found], [(3, "work", masks)] * 2, fault)
+
+    def share(self, **env):
+        done = self.xsched("run", "--share=space", "--no-server", "--", "env", env={**self.env, **env})
+        self.assertEqual(done.returncode, 0)
+        return dict(line.split("=", 1) for line in done.stdout.splitlines() if "=" in line)["XSCHED_SHARE"], done.stderr
+
+    @unittest.skipIf(os.path.exists("/dev/nvidiactl") or os.path.exists("/dev/kfd"), "there is a real driver")
+    def test_space(self):
+        self.assertEqual(self.share(LD_PRELOAD=KFD), ("SPACE", ""))
+        share, said = self.share(LD_PRELOAD=KFD, FAKE_KFD="closed")
+        self.assertEqual((share, said.count("the program shares in time")), ("TIME", 1))
+        self.assertIn("/dev/kfd: Permission denied", said)
+        self.assertEqual(self.share()[0], "TIME")     # no driver at all
 
     def test_dear_gates(self):
         for d in self.probe(dear_us="0"):

@@ -83,6 +83,21 @@ static json_int_t highest(const json_t *queues, const char *member)
     return most;
 }
 
+static const char *how_in_space(const json_t *queues)
+{
+    const json_t *q;
+    size_t i;
+
+    json_array_foreach((json_t *)(uintptr_t)queues, i, q)
+    {
+        const char *platform = json_string_value(json_object_get(q, "platform"));
+
+        if (platform && !strcmp(platform, "HIP"))
+            return ", in space (masks)";
+    }
+    return ", in space (MPS)";
+}
+
 static void of_queues(const struct xs_doctor *d, const json_t *queues, char *ret, size_t size)
 {
     const char *share = json_string_value(json_object_get(json_object_get(d->facts, "joined"), "share"));
@@ -95,7 +110,7 @@ static void of_queues(const struct xs_doctor *d, const json_t *queues, char *ret
     else if (highest(queues, "priority") <= PRIORITY_NO_EXECUTE)
         state = "never runs";
     snprintf(ret, size, "%s, priority %lld, level %lld%s%s", state, (long long)highest(queues, "priority"),
-             (long long)highest(queues, "level"), share && !strcmp(share, "space") ? ", in space (MPS)" : "",
+             (long long)highest(queues, "level"), share && !strcmp(share, "space") ? how_in_space(queues) : "",
              devices);
 }
 

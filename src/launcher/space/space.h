@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sharing in space: programs of one user run at one time on a device, under NVIDIA's MPS. A helper
+/* Sharing in space: programs of one user run at one time on a device. On AMD's driver masks of compute units do that,
+ * and only the rights on /dev/kfd matter here. On NVIDIA's it is MPS. A helper
  * (xsched-space) keeps one MPS daemon for each user and device. `xsched run` starts the helper, as the user,
  * with the first program; the helper ends after the last.
  *

@@ -346,11 +346,29 @@ static bool use_own(unsigned idle_s)
     return wrong ? time_then(wrong) : true;
 }
 
+/* On AMD's driver masks of compute units share the device, without a daemon (decision 0048). @return false: it is not
+ * for AMD's driver to share */
+static bool use_masks(bool *ret_space)
+{
+    char why[128];
+
+    if (access("/dev/nvidiactl", F_OK) == 0 || (access("/dev/kfd", R_OK | W_OK) < 0 && errno == ENOENT))
+        return false;
+    *ret_space = access("/dev/kfd", R_OK | W_OK) == 0;
+    if (!*ret_space) {
+        snprintf(why, sizeof(why), "/dev/kfd: %s (its group is often render: add the user to it)", strerror(errno));
+        time_then(why);
+    }
+    return true;
+}
+
 bool xs_space_begin(int priority, unsigned idle_s)
 {
     const char *named = getenv("CUDA_MPS_PIPE_DIRECTORY"), *set = getenv("CUDA_MPS_CLIENT_PRIORITY");
     bool had = set && set[0], space;
 
+    if (!(named && named[0]) && use_masks(&space))
+        return space;
     if (!had)
         unsetenv("CUDA_MPS_CLIENT_PRIORITY");
     set_priority(priority);                      /* the trial program starts like the program */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ioctl(2) as ROCr finds it in this process. The four requests to AMD's compute driver that ask its version and make, change
+/* ioctl(2) as ROCr finds it in this process. The requests to AMD's compute driver that ask its version and make, change, mask
  * or end a queue go through hal/hip/kfd; all requests end at the next ioctl in line. */
 #include "hal/hip/kfd/kfd.h"
 #include "shim/common/ioctl_next.h"

@@ -77,16 +77,18 @@ static enum xs_drain drain_from_env(void)
 }
 
 /* Programs share in space when they have one MPS server; its folder names it. xsched run has seen that it
- * serves. A container that asks for space may have met no daemon: then the driver does without. */
-static uint64_t space_from_env(void)
+ * serves. A container that asks for space may have met no daemon: then the driver does without. On AMD's driver
+ * there is none: masks share the device (xs_interrupt_ops.lanes). */
+static uint64_t space_from_env(bool asks)
 {
     const char *folder = xs_env_mps_folder();
     uint64_t hash = 1;
 
-    if (!xs_env_is(XS_ENV_XSCHED_SHARE, "SPACE"))
+    if (!asks)
         return 0;
     if (!xs_mps_has_pipes(folder)) {
-        XS_WARN("XSCHED_SHARE=SPACE, and no MPS daemon has its pipes in %s: the program shares in time", folder);
+        if (access("/dev/kfd", R_OK | W_OK) < 0)
+            XS_WARN("XSCHED_SHARE=SPACE, and no MPS daemon has its pipes in %s: the program shares in time", folder);
         return 0;
     }
     for (; *folder; folder++)
@@ -123,7 +125,8 @@ static void read_environment(struct xs_state *st)
     if (atomic_load(&st->timeslice_us) || atomic_load(&st->k))
         atomic_store(&st->sched_hints_changes, 1);
     st->intra = xs_env_bool(XS_ENV_XSCHED_INTRA, false);
-    st->space = space_from_env();
+    st->asks_space = xs_env_is(XS_ENV_XSCHED_SHARE, "SPACE");
+    st->space = space_from_env(st->asks_space);
     st->mps_priority = st->space ? mps_priority_from_env() : 0;
     st->drain = drain_from_env();
     for (unsigned i = 0; st->sockets_count < XS_ARRAY_LEN(st->sockets); i++) {

@@ -13,11 +13,13 @@
 #include "wire/hints.h"
 #include "xqueue/control/announce_queues.h"
 #include "xqueue/control/awaited.h"
+#include "xqueue/control/confined.h"
 #include "xqueue/control/interrupt.h"
 #include "xqueue/control/server_page.h"
 #include "xqueue/control/wish.h"
 #include "xqueue/gates/gate.h"
 #include "xqueue/hwq.h"
+#include "xqueue/inherit.h"
 #include "xqueue/marker.h"
 #include "xqueue/queue.h"
 #include "xqueue/state.h"
@@ -41,7 +43,7 @@ struct agent_session {
     uint64_t cookie;              /* of the socket: a program may close and reuse our number */
     uint32_t serial;
     struct xs_server_page *page;
-    uint32_t server_minor;
+    uint32_t server_minor, flags; /* of its welcome */
     uint32_t groups_told[XS_INTERRUPTS]; /* the generation of xs_interrupt_ops that the server has, */
     bool told_ever[XS_INTERRUPTS];       /* if it has one */
     bool groups_ever;
@@ -301,7 +303,7 @@ static bool say_hello(struct agent_session *s)
         .flags = (s->st->intra ? XS_HELLO_INTRA : 0) | (s->st->drain == XS_DRAIN_ON ? XS_HELLO_DRAIN : 0) |
                  (s->st->drain == XS_DRAIN_OFF ? XS_HELLO_NO_DRAIN : 0) |
                  (util >= 0 ? XS_HELLO_UTILIZATION : 0) | s->st->mps_priority,
-        .utilization = util >= 0 ? util : 0, .space = s->st->space}};
+        .utilization = util >= 0 ? util : 0, .space = xs_confined_space(s->st)}};
 
     xs_str_copy(m.hello.group, sizeof(m.hello.group), s->st->group);
     xs_str_copy(m.hello.job, sizeof(m.hello.job), s->st->job);
@@ -341,6 +343,7 @@ static bool await_welcome(struct agent_session *s)
     }
     s->page = map;
     s->server_minor = s->message.welcome.protocol_minor;
+    s->flags = s->message.welcome.flags;
     return true;
 }
 
@@ -373,6 +376,7 @@ static void session_run(struct agent_session *s, uint32_t changes)
     uint32_t hints_sent = 0;
     bool stale = atomic_load(&st->gates_told) != 0; /* of the server before */
 
+    xs_state_update_intra(st);    /* a platform may have told of its lanes meanwhile */
     xs_control_open_cells(st, s->page);
     xs_control_announce_all(st);
     xs_control_announce(st, &k_listener, s);
@@ -382,7 +386,7 @@ static void session_run(struct agent_session *s, uint32_t changes)
         struct pollfd p[2] = {{.fd = s->fd, .events = POLLIN}, {.fd = st->kick_fd, .events = POLLIN}};
         bool soon = !xs_control_announce(st, &k_listener, s);
         uint32_t hints = atomic_load(&st->sched_hints_changes);
-        uint64_t due_ns;
+        uint64_t due_ns, confined_ns;
         bool watch;
 
         if (hints != hints_sent) {
@@ -396,6 +400,8 @@ static void session_run(struct agent_session *s, uint32_t changes)
             s->pending = !apply(s);
         soon = !tell_groups(s) || soon;
         due_ns = interrupt_ourselves(s);
+        confined_ns = xs_confined_tick(st, s->flags & XS_WELCOME_MASKS);
+        due_ns = XS_MIN(due_ns, confined_ns);
         watch = xs_gates_watch(st);
         if (s->broken)
             break;

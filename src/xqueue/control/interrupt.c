@@ -54,6 +54,14 @@ const struct xs_interrupt_ops *xs_interrupt_ops(unsigned index)
     return atomic_load(&s_ops[index]);
 }
 
+bool xs_interrupt_has_lanes(void)
+{
+    for (unsigned i = 0; i < XS_INTERRUPTS; i++)
+        if (xs_interrupt_ops(i) && xs_interrupt_ops(i)->lanes)
+            return true;
+    return false;
+}
+
 void xs_interrupt_restore(void)
 {
     for (unsigned i = 0; i < XS_INTERRUPTS; i++) {

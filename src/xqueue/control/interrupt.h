@@ -10,6 +10,8 @@
 #define XS_INTERRUPTS 3u          /* in one process: platforms with level 3, and one that moves memory */
 /** The index-th platform's operations. NULL: there are no more. */
 const struct xs_interrupt_ops *xs_interrupt_ops(unsigned index);
+/** Whether one of them can confine queues to a part of a device (xs_interrupt_ops.lanes). */
+bool xs_interrupt_has_lanes(void);
 /** Passes a message of the server on to all platforms. */
 void xs_interrupt_told(const union xs_msg *m);
 /** Has platforms carry out the server's messages. @return when to call again at the latest; UINT64_MAX: no

@@ -24,7 +24,7 @@ static uint64_t carry_out(struct xs_server *s, struct xs_client *c, XDevice devi
     struct xs_lv3_kfd *k = xs_lv3_kfd_of(c, device);
 
     if (k)                        /* AMD's driver: the program does it */
-        return xs_lv3_kfd_want(s, c, k, w->off);
+        return xs_lv3_kfd_want(s, c, k, w->off, xs_lv3_kfd_part(c, k));
     if (!c->lv3)                  /* AMD's, and it has no queues there any more, or the driver refused */
         return UINT64_MAX;
     xs_lv3_want(s->lv3, c->lv3, device, w->slice_us);
@@ -161,7 +161,7 @@ static void find_devices(struct xs_server *s)
             if (c->lv3_on[i].device && has_groups(of_client, m, c->lv3_on[i].device))
                 add_device(now, &n, c->lv3_on[i].device);
         for (size_t i = 0; i < XS_LV3_KFD_DEVICES; i++)
-            if (c->kfd[i].device && (c->kfd[i].on || c->kfd[i].off))
+            if (c->kfd[i].device && (c->kfd[i].on || c->kfd[i].off || c->kfd[i].part))
                 add_device(now, &n, c->kfd[i].device);
     }
     for (size_t i = 0; i < n; i++) {

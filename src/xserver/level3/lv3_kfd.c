@@ -87,23 +87,60 @@ struct xs_lv3_kfd *xs_lv3_kfd_of(struct xs_client *c, XDevice device)
 {
     struct xs_lv3_kfd *k = device ? find(c, device) : NULL;
 
-    return k && (k->on || k->off) && k->queues && !k->denied ? k : NULL;
+    return k && (k->on || k->off || k->part) && k->queues && !k->denied ? k : NULL;
 }
 
-uint64_t xs_lv3_kfd_want(struct xs_server *s, struct xs_client *c, struct xs_lv3_kfd *k, bool off)
+uint32_t xs_lv3_kfd_part(const struct xs_client *c, const struct xs_lv3_kfd *k)
+{
+    uint32_t part = 0, looks = 0;
+
+    if (!k->on || !c->record.space)
+        return 0;
+    XS_LIST_FOR(q, &k->on->queues, struct xs_server_queue, in_device) {
+        uint32_t word = atomic_load_explicit(&c->server_page->cells[q->cell].lane, memory_order_relaxed); /* our own */
+
+        if (word > XS_LANE_MAKE)
+            part = XS_MAX(part, XS_LANE_WIDTH(word));
+        if (++looks == XS_LV3_LOOKS)
+            break;
+    }
+    return part;
+}
+
+/* The part for now. @param wanted  as the scheduler says; @return when to look again, UINT64_MAX: no need */
+static uint64_t keep_for_a_while(const struct xs_server *s, struct xs_lv3_kfd *k, uint32_t *wanted)
+{
+    if (*wanted || !k->part) {
+        k->free_ns = 0;
+        return UINT64_MAX;
+    }
+    if (!k->free_ns)
+        k->free_ns = s->now_ns;
+    if (s->now_ns >= k->free_ns + XS_LV3_KFD_WIDEN_NS)
+        return UINT64_MAX;
+    *wanted = k->part;
+    return k->free_ns + XS_LV3_KFD_WIDEN_NS;
+}
+
+uint64_t xs_lv3_kfd_want(struct xs_server *s, struct xs_client *c, struct xs_lv3_kfd *k, bool off, uint32_t part)
 {
     union xs_msg m = {.kfd_hold = {.device = k->device, .off = off, .lease_ms = XS_LV3_KFD_LEASE_MS}};
+    uint64_t next;
 
     if (c->dead || c->record.protocol_minor < 4)
         return UINT64_MAX;
-    if (off != k->off || (off && s->now_ns >= k->said_ns + XS_LEASE_TICK_NS)) {
+    next = keep_for_a_while(s, k, &part);
+    m.kfd_hold.part = part;
+    if (off != k->off || part != k->part || ((off || part) && s->now_ns >= k->said_ns + XS_LEASE_TICK_NS)) {
         k->said_ns = s->now_ns;
         /* A program that reads nothing is in a stop. The next tick says it again, and the program ends
          * the old wish by itself when it goes on. */
-        if (xs_socket_send(c->fd, &m, XS_MSG_kfd_hold, ++c->serial, NULL, 0) == 0)
+        if (xs_socket_send(c->fd, &m, XS_MSG_kfd_hold, ++c->serial, NULL, 0) == 0) {
             k->off = off;
+            k->part = part;
+        }
     }
-    return off || k->off ? k->said_ns + XS_LEASE_TICK_NS : UINT64_MAX;
+    return off || part || k->off || k->part ? XS_MIN(next, k->said_ns + XS_LEASE_TICK_NS) : UINT64_MAX;
 }
 
 void xs_lv3_kfd_forget(struct xs_server *s, struct xs_client *c)

@@ -11,6 +11,7 @@
 pthread_mutex_t fake_lock = PTHREAD_MUTEX_INITIALIZER;
 pthread_cond_t fake_changed = PTHREAD_COND_INITIALIZER;
 struct CUctx_st *fake_contexts;
+unsigned (*fake_speed)(int dev);
 bool (*fake_paused)(int dev);     /* nothing goes on there at this moment, not even a command that runs; NULL: never */
 bool fake_lost, fake_forked;
 static uint64_t g_seq;
@@ -171,6 +172,8 @@ static void execute(struct fake_op *op)
         count(op);
     else if (op->ns)
         fake_time_take(op->ctx, op->ns);
+    else if (op->kind == FAKE_FILL && fake_speed)
+        fake_time_slow(op->ctx, op->bytes * 3); /* about what the processor takes for it */
     if (!memory_entered(op, &locked))
         return;
     switch (op->kind) {

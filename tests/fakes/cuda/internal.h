@@ -29,6 +29,7 @@
 extern pthread_mutex_t fake_lock;
 extern pthread_cond_t fake_changed;
 extern struct CUctx_st *fake_contexts;
+extern unsigned (*fake_speed)(int dev); /* in 1/1000; NULL: 1000. Writer likewise */
 extern bool (*fake_paused)(int dev); /* writer: whoever plays the kernel driver, before the first command */
 extern bool fake_lost;   /* the device is lost */
 extern bool fake_forked; /* this is a child of who had it, and nothing is waited for */
@@ -47,6 +48,8 @@ void fake_drain(struct CUstream_st *s);
 /* time.c: the clock of this process, or of a world that several share (fakes/world). */
 /* Until the device has given the context so much time. */
 void fake_time_take(struct CUctx_st *c, uint64_t ns);
+/* Only the time by which a command of so much is longer on a part of the device. */
+void fake_time_slow(struct CUctx_st *c, uint64_t ns);
 /* Until fake_changed, or to look again at memory that commands of this device wait for. */
 void fake_time_idle_locked(int dev, bool for_memory);
 /* A command is about to be taken on. False: the lock was given back meanwhile; choose again, and come back. */

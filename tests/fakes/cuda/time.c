@@ -35,22 +35,34 @@ static uint64_t now_ns(void)
 
 void fake_time_take(struct CUctx_st *c, uint64_t ns)
 {
-    uint64_t end, now;
+    uint64_t end, now, next;
 
     if (c->slot >= 0) {
         fake_world_run(c->slot, ns);
         fake_world_turn();
         return;
     }
-    end = now_ns() + ns;
-    while ((now = now_ns()) < end) {
+    now = now_ns();
+    end = now + ns;
+    while (now < end) {
         bool paused = fake_paused && fake_paused(c->dev);
+        unsigned speed = paused ? 0 : fake_speed ? fake_speed(c->dev) : 1000;
 
         if (paused || end - now > 200000)
             nanosleep(&(struct timespec){0, 100000}, NULL);
-        if (paused)
-            end += now_ns() - now;
+        next = now_ns();
+        if (speed < 1000)
+            end += (next - now) * (1000 - speed) / 1000;
+        now = next;
     }
+}
+
+void fake_time_slow(struct CUctx_st *c, uint64_t ns)
+{
+    uint64_t speed = fake_speed(c->dev);
+
+    if (speed < 1000)
+        fake_time_take(c, ns * (1000 - speed) / 1000); /* at that speed */
 }
 
 static void poke(void)

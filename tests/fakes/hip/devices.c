@@ -51,12 +51,13 @@ static hipError_t make_current(int dev)
 }
 
 /* What ROCr does with the kernel's driver, where a test plays that one (tests/fakes/kfd): it asks the version and makes
- * two queues for kernels and one for copies on a device. Commands stand still while those are off. */
+ * two queues for kernels and one for copies on a device. Commands stand still while those are off, and are as fast as their
+ * masks let them be. */
 static void make_queues(int dev)
 {
     static bool made[DEVICES];
     static int kfd = -1;
-    void *off = dlsym(RTLD_DEFAULT, "fake_kfd_is_off");
+    void *off = dlsym(RTLD_DEFAULT, "fake_kfd_is_off"), *speed = dlsym(RTLD_DEFAULT, "fake_kfd_speed_of");
     struct kfd_ioctl_get_version_args version;
 
     pthread_mutex_lock(&fake_lock);
@@ -64,6 +65,7 @@ static void make_queues(int dev)
         kfd = open("/dev/kfd", O_RDWR | O_CLOEXEC);
         ioctl(kfd, AMDKFD_IOC_GET_VERSION, &version);
         memcpy(&fake_paused, &off, sizeof(off));
+        memcpy(&fake_speed, &speed, sizeof(speed));
     }
     for (unsigned i = 0; off && !made[dev] && i < 3; i++) {
         struct kfd_ioctl_create_queue_args a = {

@@ -32,7 +32,7 @@ static int topology(const char *rest)
 {
     int node = atoi(rest);
     const char *name = strchr(rest, '/');
-    char text[256];
+    char text[512];
 
     if (!name || node < 0 || node > FAKE_KFD_GPUS) {
         errno = ENOENT;
@@ -40,9 +40,10 @@ static int topology(const char *rest)
     }
     if (strcmp(name, "/gpu_id") == 0)
         snprintf(text, sizeof(text), "%u\n", node ? FAKE_KFD_GPU_ID(node - 1) : 0);
+    else if (node)
+        fake_kfd_properties((uint32_t)(0xc3 + node - 1) << 8, text, sizeof(text));
     else
-        snprintf(text, sizeof(text), "cpu_cores_count %d\nvendor_id 4098\nlocation_id %d\ndomain 0\n", node ? 0 : 2,
-                 node ? (0xc3 + node - 1) << 8 : 0);
+        snprintf(text, sizeof(text), "cpu_cores_count 2\nvendor_id 4098\nlocation_id 0\ndomain 0\n");
     return of_text(text);
 }
 
@@ -54,6 +55,10 @@ static int do_open(const char *path, int flags, int mode)
         return topology(path + strlen(NODES));
     if (strcmp(path, "/dev/kfd") != 0)
         return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
+    if (getenv("FAKE_KFD") && strcmp(getenv("FAKE_KFD"), "closed") == 0) {
+        errno = EACCES;
+        return -1;
+    }
     fd = of_text("");
     fake_kfd_set_fault(getenv("FAKE_KFD") ? getenv("FAKE_KFD") : "");
     fake_kfd_open(fd);
@@ -83,6 +88,16 @@ SHOWN int open64(const char *path, int flags, ...)
     return do_open(path, flags, mode);
 }
 
+SHOWN int access(const char *path, int mode)
+{
+    if (strcmp(path, "/dev/kfd") != 0)
+        return (int)syscall(SYS_faccessat, AT_FDCWD, path, mode);
+    if (!getenv("FAKE_KFD") || strcmp(getenv("FAKE_KFD"), "closed") != 0)
+        return 0;
+    errno = EACCES;
+    return -1;
+}
+
 SHOWN int ioctl(int fd, unsigned long request, ...);
 SHOWN int ioctl(int fd, unsigned long request, ...)
 {
@@ -95,6 +110,12 @@ SHOWN int ioctl(int fd, unsigned long request, ...)
     if (((request >> 8) & 0xff) == AMDKFD_IOCTL_BASE)
         return fake_kfd_ioctl(fd, request, arg);
     return (int)syscall(SYS_ioctl, fd, request, arg);
+}
+
+SHOWN unsigned fake_kfd_speed_of(int gpu);
+SHOWN unsigned fake_kfd_speed_of(int gpu)
+{
+    return fake_kfd_speed(gpu);
 }
 
 SHOWN bool fake_kfd_is_off(int gpu);

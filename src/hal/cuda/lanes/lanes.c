@@ -22,8 +22,6 @@
 #include <unistd.h>
 
 #define LEAST_MULTIPROCESSORS 32u  /* fewer leave too little to either side */
-#define WIDE_LEAVES           11u  /* the wide lane leaves one in so many */
-#define NARROW_LEAVES         2u
 #define RESOURCE_SM           1
 #define DEFAULT_STREAM        1u   /* the driver makes no green context without one */
 #define IDLE_NS               XS_NS_PER_S
@@ -77,7 +75,7 @@ static CUresult make_green(const struct xs_cuda_api *api, struct xs_cuda_context
     total = all.multiprocessors;
     if (total < LEAST_MULTIPROCESSORS)
         return XS_CU_NOT_SUPPORTED;
-    r = api->cuDevSmResourceSplitByCount(&part, &groups, &all, &rest, 0, total - XS_MAX(total / leaves, 1));
+    r = api->cuDevSmResourceSplitByCount(&part, &groups, &all, &rest, 0, XS_LANES_PART(total, leaves));
     if (r != XS_CU_SUCCESS)
         return r;
     if (!groups || part.multiprocessors >= total) /* the driver rounded it up to all */
@@ -105,10 +103,10 @@ static void end_greens(const struct xs_cuda_api *api, struct xs_cuda_context *c)
 
 static CUresult make_greens(const struct xs_cuda_api *api, struct xs_cuda_context *c)
 {
-    CUresult r = make_green(api, c, 0, WIDE_LEAVES);
+    CUresult r = make_green(api, c, 0, XS_LANES_WIDE_LEAVES);
 
     if (r == XS_CU_SUCCESS)
-        r = make_green(api, c, 1, NARROW_LEAVES);
+        r = make_green(api, c, 1, XS_LANES_NARROW_LEAVES);
     if (r == XS_CU_SUCCESS && c->greens.multiprocessors[0] <= c->greens.multiprocessors[1])
         r = XS_CU_NOT_SUPPORTED;
     if (r != XS_CU_SUCCESS)
@@ -152,7 +150,8 @@ void xs_lanes_context_begins(struct xs_cuda_context *c)
     CUresult r = XS_CU_NOT_SUPPORTED;
     struct xs_cuda_entered e;
 
-    if (!atomic_load_explicit(&xsched_priv_beside, memory_order_relaxed) || atomic_exchange(&c->greens.asked, true))
+    if (!(atomic_load_explicit(&xsched_priv_beside, memory_order_relaxed) & XS_BESIDE_LANES) ||
+        atomic_exchange(&c->greens.asked, true))
         return;
     atomic_fetch_add(&c->greens.makers, 1); /* seq_cst pairs with xsched_priv_cuda_lanes_end: stops, then makers */
     if (c->primary && has_functions(api) && !is_watched() && atomic_load(&c->greens.stops) == 0 && xs_cuda_enter(c->ctx, &e)) {

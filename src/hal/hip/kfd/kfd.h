@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Level 3 on AMD's stock driver: takes the program's own queues off the device and puts them back, by the
- * request with which ROCr itself suspends queues. The driver accepts it only from the process that opened
- * /dev/kfd. So xserver sends its wish, and the control thread carries it out (decision 0016). None of it has
- * run on an AMD GPU.
+/* The program's own queues on AMD's stock driver. Level 3 takes them off the device and puts them back, by the
+ * request with which ROCr itself suspends queues (decision 0016). Beside a more important program, masks confine
+ * them to a part of the compute units (decision 0048). The driver accepts both only from the process that opened
+ * /dev/kfd. So xserver sends its wish, and the control thread carries it out. None of it has run on an AMD GPU.
  *
  * The program's requests that make, change and end queues pass through here, so that XSched knows the queues
  * and the program's wishes for them. The table is in static memory; a thread has its lock for a few stores,
@@ -27,11 +27,18 @@ int xs_kfd_level(void);
 const char *xs_kfd_why(void);
 /** Ends level 3 in this process; the caller says why. @param why  static text */
 void xs_kfd_end(const char *why);
+/** Ends masks in this process, for its life; one line says why. The next xs_kfd_due puts the program's own masks
+ *  back. @param why  static text; @param number  goes with it */
+void xs_kfd_refuse_masks(const char *why, uint32_t number);
+/** Why there are no masks: static text; "" where there may be. */
+const char *xs_kfd_why_no_masks(void);
 
 /** The scheduler's wish for a device. */
 struct xs_kfd_wish {
     bool off;
     uint64_t until_ns;            /* void from then on (CLOCK_MONOTONIC) */
+    uint32_t part;                /* compute units that its queues have, one of xs_kfd_lanes; 0: all. Where they are
+                                     off, it changes when they are on again */
 };
 
 /* Everything below: one thread, which waits for no lock (the control thread; a probe's only one). */
@@ -62,6 +69,15 @@ struct xs_kfd_device {
 uint32_t xs_kfd_generation(void);
 /** @return 0, -ENOENT (no more), -EAGAIN (another thread changes the table: later) */
 int xs_kfd_device(uint32_t index, struct xs_kfd_device *ret);
+
+/** The parts of a device to which masks can confine its queues: XS_LANES(wide, narrow), or XS_LANES_NONE where
+ *  there are none in this process, or on this device. The control thread.
+ *  @param ret_units  the compute units of the device
+ *  @return 0: the process has no queues there, or another thread changes the table */
+uint32_t xs_kfd_lanes(uint32_t address, uint32_t *ret_units);
+
+/** The part of a device that masks can make of so many compute units wanted. Likewise. @return 0: there is none */
+uint32_t xs_kfd_part_near(uint32_t address, uint32_t wanted);
 
 /** Called after each change, in the thread that made it, with no lock held. */
 void xs_kfd_set_listener(void (*changed)(void));

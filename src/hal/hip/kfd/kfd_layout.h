@@ -32,6 +32,17 @@ struct xs_kfd_update {
     uint32_t queue_id, ring_bytes, percentage, priority;
 };
 
+/** The bits of the compute units of a queue, a multiple of 32 of them. */
+struct xs_kfd_set_mask {
+    uint32_t queue_id, bits;
+    uint64_t words;               /* address */
+};
+
+/** Makes a queue one for cooperative launches. */
+struct xs_kfd_gws {
+    uint32_t queue_id, count, first, pad;
+};
+
 _Static_assert(sizeof(struct xs_kfd_create) == 88, "AMDKFD_IOC_CREATE_QUEUE");
 _Static_assert(sizeof(struct xs_kfd_update) == 24, "AMDKFD_IOC_UPDATE_QUEUE");
 
@@ -44,12 +55,21 @@ _Static_assert(sizeof(struct xs_kfd_update) == 24, "AMDKFD_IOC_UPDATE_QUEUE");
 #define XS_KFD_NR(request)             ((unsigned)(request) & 0xff)
 #define XS_KFD_BYTES(request)          ((unsigned)(request) >> 16 & 0x3fff)
 
-enum { XS_KFD_NR_VERSION = 0x01, XS_KFD_NR_CREATE = 0x02, XS_KFD_NR_DESTROY = 0x03, XS_KFD_NR_UPDATE = 0x07 };
+enum {
+    XS_KFD_NR_VERSION = 0x01,
+    XS_KFD_NR_CREATE = 0x02,
+    XS_KFD_NR_DESTROY = 0x03,
+    XS_KFD_NR_UPDATE = 0x07,
+    XS_KFD_NR_SET_MASK = 0x1a,
+    XS_KFD_NR_GWS = 0x1e,
+};
 
 #define XS_KFD_IOC_VERSION XS_KFD_REQUEST(2u, XS_KFD_NR_VERSION, sizeof(struct xs_kfd_version))
 #define XS_KFD_IOC_CREATE  XS_KFD_REQUEST(3u, XS_KFD_NR_CREATE, sizeof(struct xs_kfd_create))
 #define XS_KFD_IOC_DESTROY XS_KFD_REQUEST(3u, XS_KFD_NR_DESTROY, sizeof(struct xs_kfd_destroy))
 #define XS_KFD_IOC_UPDATE  XS_KFD_REQUEST(1u, XS_KFD_NR_UPDATE, sizeof(struct xs_kfd_update))
+#define XS_KFD_IOC_SET_MASK XS_KFD_REQUEST(1u, XS_KFD_NR_SET_MASK, sizeof(struct xs_kfd_set_mask))
+#define XS_KFD_IOC_GWS     XS_KFD_REQUEST(3u, XS_KFD_NR_GWS, sizeof(struct xs_kfd_gws))
 
 /** Whether a request is one that passes through xs_kfd_call: a compare for everything else. */
 static inline bool xs_kfd_wants(unsigned long request)
@@ -68,6 +88,10 @@ static inline bool xs_kfd_wants(unsigned long request)
         return request == XS_KFD_IOC_DESTROY;
     case XS_KFD_NR_UPDATE:
         return (request & 0xc000ffff) == (XS_KFD_IOC_UPDATE & 0xc000ffff);
+    case XS_KFD_NR_SET_MASK:
+        return (request & 0xc000ffff) == (XS_KFD_IOC_SET_MASK & 0xc000ffff);
+    case XS_KFD_NR_GWS:
+        return (request & 0xc000ffff) == (XS_KFD_IOC_GWS & 0xc000ffff) && XS_KFD_BYTES(request) >= sizeof(struct xs_kfd_gws);
     default:
         return false;
     }

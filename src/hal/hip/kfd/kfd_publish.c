@@ -26,7 +26,9 @@ static int packet(uint32_t index, union xs_msg *ret, int *ret_id, int ret_fds[2]
 
 static void told(const union xs_msg *m, uint64_t now_ns)
 {
-    struct xs_kfd_wish w = {m->kfd_hold.off, now_ns + (uint64_t)m->kfd_hold.lease_ms * 1000000u};
+    struct xs_kfd_wish w = {.off = m->kfd_hold.off,
+                            .until_ns = now_ns + (uint64_t)m->kfd_hold.lease_ms * XS_NS_PER_MS,
+                            .part = m->kfd_hold.part};
 
     if (m->head.id == XS_MSG_kfd_hold)
         xs_kfd_wish((uint32_t)m->kfd_hold.device, &w); /* another's: the device left meanwhile */
@@ -48,10 +50,21 @@ static bool report(union xs_msg *ret, int *ret_id)
     return true;
 }
 
+static uint32_t lanes(XDevice device, uint32_t *ret_units)
+{
+    *ret_units = 0;
+    return device >> 32 == kDeviceTypeGPU ? xs_kfd_lanes((uint32_t)device, ret_units) : 0;
+}
+
+static void unfit(void)
+{
+    xs_kfd_refuse_masks("a kernel ended nothing for a second on a part of the device", 0);
+}
+
 static const struct xs_interrupt_ops k_ops = {
     .abi = XS_HAL_ABI, .size = sizeof(struct xs_interrupt_ops),
     .generation = xs_kfd_generation, .packet = packet, .restore = xs_kfd_restore,
-    .server_minor = 4, .told = told, .due = xs_kfd_due, .report = report,
+    .server_minor = 4, .told = told, .due = xs_kfd_due, .report = report, .lanes = lanes, .unfit = unfit,
 };
 
 void xs_kfd_publish(void)

@@ -71,6 +71,24 @@ void xs_kfd_end(const char *why)
         tell();
 }
 
+void xs_kfd_refuse_masks(const char *why, uint32_t number)
+{
+    const char *none = NULL;
+
+    if (!atomic_compare_exchange_strong(&xs_kfd_table.why_no_masks, &none, why))
+        return;
+    atomic_fetch_add(&xs_kfd_table.generation, 1);
+    XS_WARN_ONCE("HIP: the program shares in time, not in space: %s (%u)", why, number);
+    tell();
+}
+
+const char *xs_kfd_why_no_masks(void)
+{
+    const char *why = atomic_load(&xs_kfd_table.why_no_masks);
+
+    return why ? why : xs_kfd_why();
+}
+
 int xs_kfd_level(void)
 {
     return atomic_load(&xs_kfd_table.level) == 3 ? 3 : 1;
@@ -152,6 +170,7 @@ static void forget_locked(struct xs_kfd_queue *q)
 {
     q->live = q->dying = false;
     atomic_store(&q->unsure, false); /* else bring_all would look at its remains for ever */
+    atomic_store(&q->mask_unsure, false);
     xs_kfd_table.devices[q->device].queues--;
     atomic_fetch_add(&xs_kfd_table.generation, 1);
 }
@@ -187,7 +206,11 @@ static const char *add_locked(int fd, const struct xs_kfd_create *c)
     q->live = true;
     q->dying = false;
     atomic_store(&q->unsure, false);
+    atomic_store(&q->mask_unsure, false);
     q->failures = 0;
+    q->cooperative = false;
+    q->own.bits = 0;
+    atomic_store(&q->has_part, 0);
     q->fd = fd;
     q->device = (uint32_t)device;
     q->program = (struct xs_kfd_update){c->ring, c->queue_id, c->ring_bytes, c->percentage, c->priority};
@@ -290,6 +313,59 @@ static int update(int fd, unsigned long request, const struct xs_kfd_update *u)
     return r;
 }
 
+/* A mask of the program's own: hipExtStreamCreateWithCUMask, HSA_CU_MASK, ROC_GLOBAL_CU_MASK. The driver judges it and
+ * whether the words can be read; then the control thread makes it smaller where the queue is confined. */
+static int set_mask(int fd, unsigned long request, const struct xs_kfd_set_mask *m)
+{
+    struct xs_kfd_queue *q;
+    uint32_t asked = 0;
+    int r, saved;
+
+    xs_lock_acquire(&xs_kfd_table.lock);
+    q = find_locked(m->queue_id);
+    if (q) {
+        q->changing++;
+        asked = atomic_fetch_add(&q->asked, 1) + 1;
+    }
+    xs_lock_release(&xs_kfd_table.lock);
+    r = xs_kfd_ioctl(fd, request, (void *)(uintptr_t)m);
+    saved = errno;
+    if (!q)
+        return r;
+    xs_lock_acquire(&xs_kfd_table.lock);
+    q->changing--;
+    if (r == 0) {
+        q->own.bits = XS_MIN(m->bits, XS_KFD_MASK_WORDS * 32);
+        memcpy(q->own.words, (const void *)(uintptr_t)m->words, q->own.bits / 8);
+        atomic_store(&q->has_part, 0);
+    }
+    if (atomic_load(&q->asked) != asked)
+        atomic_store(&q->mask_unsure, true);
+    atomic_fetch_add(&xs_kfd_table.generation, 1);
+    xs_lock_release(&xs_kfd_table.lock);
+    tell();
+    errno = saved;
+    return r;
+}
+
+static int make_cooperative(int fd, unsigned long request, struct xs_kfd_gws *g)
+{
+    struct xs_kfd_queue *q;
+    int r = xs_kfd_ioctl(fd, request, g), saved = errno;
+
+    if (r < 0)
+        return r;
+    xs_lock_acquire(&xs_kfd_table.lock);
+    q = find_locked(g->queue_id);
+    if (q)
+        q->cooperative = true;
+    atomic_fetch_add(&xs_kfd_table.generation, 1);
+    xs_lock_release(&xs_kfd_table.lock);
+    tell();
+    errno = saved;
+    return r;
+}
+
 int xs_kfd_call(int fd, unsigned long request, void *arg)
 {
     int r, saved = errno;
@@ -309,6 +385,13 @@ int xs_kfd_call(int fd, unsigned long request, void *arg)
         return create(fd, request, arg);
     case XS_KFD_NR_DESTROY:
         return destroy(fd, request, arg);
+    case XS_KFD_NR_SET_MASK:
+        if (request == XS_KFD_IOC_SET_MASK)
+            return set_mask(fd, request, arg);
+        xs_kfd_refuse_masks("XSched does not know a mask of this size", XS_KFD_BYTES(request));
+        return xs_kfd_ioctl(fd, request, arg);
+    case XS_KFD_NR_GWS:
+        return make_cooperative(fd, request, arg);
     default:
         if (request == XS_KFD_IOC_UPDATE)
             return update(fd, request, arg);

@@ -5,6 +5,7 @@
 
 #include "base/lock.h"
 #include "hal/hip/kfd/kfd.h"
+#include "hal/hip/kfd/kfd_masks.h"
 
 struct xs_kfd_queue {
     bool live;
@@ -22,15 +23,22 @@ struct xs_kfd_queue {
     uint32_t changing;
     _Atomic bool unsure;          /* see asked: repeat it; any thread sets it, the control thread clears it */
     uint32_t failures;            /* the control thread's: failed attempts to bring it back */
+    bool cooperative;             /* its kernels need the whole device: no mask of ours */
+    struct xs_kfd_mask own;       /* the program's last mask */
+    /* Of the last mask; 0: the program's own is in force. Written under lock, and by the control thread. */
+    _Atomic uint32_t has_part;
+    _Atomic bool mask_unsure;     /* as unsure */
 };
 
 struct xs_kfd_device_row {
     _Atomic uint32_t gpu_id;      /* the driver's; 0: free; written under lock */
     uint32_t queues;
     bool off;                     /* in force for its queues */
+    uint32_t part;                /* likewise; 0: all of its compute units */
     /* the control thread's own */
     bool address_known, address_missing;
     uint32_t address;
+    struct xs_kfd_shape shape;
     struct xs_kfd_wish wish;
     bool report_due;
     struct xs_kfd_report report;
@@ -47,6 +55,7 @@ struct xs_kfd_table {
     struct xs_kfd_queue queues[XS_KFD_QUEUES];
     struct xs_kfd_device_row devices[XS_KFD_DEVICES];
     _Atomic(const char *) why;    /* static text; writer: the thread that ends level 3 */
+    _Atomic(const char *) why_no_masks; /* likewise, that ends masks; NULL: there may be some */
 };
 extern struct xs_kfd_table xs_kfd_table;
 

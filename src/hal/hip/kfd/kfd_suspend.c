@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Carries out the scheduler's wish, in the control thread. It waits for no lock. Its own requests take as
- * long as the driver needs (the driver saves the waves of the queue). */
+/* Carries out the scheduler's wish, in the control thread: queues off and on, and masks. It waits for no lock. Its
+ * own requests take as long as the driver needs (the driver saves the waves of the queue). */
 #include "hal/hip/kfd/kfd_queues.h"
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "wire/page.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -67,8 +68,21 @@ static uint64_t property(const char *text, const char *name)
     return 0;
 }
 
+static void read_shape(const char *properties, struct xs_kfd_shape *ret)
+{
+    uint64_t simds = property(properties, "simd_count"), each = property(properties, "simd_per_cu");
+
+    *ret = (struct xs_kfd_shape){
+        .target = (uint32_t)property(properties, "gfx_target_version"),
+        .dies = (uint32_t)property(properties, "num_xcc"),
+        .arrays = (uint32_t)property(properties, "array_count"),
+        .arrays_per_engine = (uint32_t)property(properties, "simd_arrays_per_engine"),
+        .units = each ? (uint32_t)(simds / each) : 0,
+    };
+}
+
 /* @return false when the kernel does not know the driver's number for it */
-static bool find_address(uint32_t gpu_id, uint32_t *ret)
+static bool find_address(uint32_t gpu_id, uint32_t *ret, struct xs_kfd_shape *ret_shape)
 {
     const char *folder = s_topology ? s_topology : TOPOLOGY;
     char text[2048];
@@ -84,6 +98,7 @@ static bool find_address(uint32_t gpu_id, uint32_t *ret)
         domain = property(text, "domain");
         /* bus, device and function; the top bits number the parts of a divided device */
         *ret = (uint32_t)(domain & 0xffff) << 16 | (uint32_t)(location & 0xffff) | (uint32_t)(location >> 28 & 7);
+        read_shape(text, ret_shape);
         return true;
     }
     return false;
@@ -92,7 +107,7 @@ static bool find_address(uint32_t gpu_id, uint32_t *ret)
 static bool know(struct xs_kfd_device_row *d)
 {
     if (!d->address_known && !d->address_missing) {
-        d->address_known = find_address(d->gpu_id, &d->address);
+        d->address_known = find_address(d->gpu_id, &d->address, &d->shape);
         d->address_missing = !d->address_known;
         if (d->address_missing)
             XS_WARN_ONCE("HIP: the kernel does not tell where device %u is; XSched leaves its queues on", d->gpu_id);
@@ -110,59 +125,127 @@ static bool publish_wishes(void)
 
     if (!xs_lock_try(&t->lock))
         return false;
-    for (uint32_t i = 0; i < XS_KFD_DEVICES; i++)
-        t->devices[i].off = works && t->devices[i].wish.off;
+    for (uint32_t i = 0; i < XS_KFD_DEVICES; i++) {
+        struct xs_kfd_device_row *d = &t->devices[i];
+
+        d->off = works && d->wish.off;
+        if (!d->off)              /* else the mask changes when the queues are on again */
+            d->part = works && !atomic_load(&t->why_no_masks) ? d->wish.part : 0;
+    }
     xs_lock_release(&t->lock);
     return true;
 }
 
 #define LATER 2                   /* the program changes it now */
 
-/* @return 1 done, 0 there was nothing to do, LATER, -EAGAIN: no lock, or -errno of the driver */
-static int bring(struct xs_kfd_queue *q, uint32_t *ret_device)
+/* The next request for a queue. */
+struct step {
+    enum { STEP_NONE, STEP_STATE, STEP_MASK } what;
+    struct xs_kfd_update state;
+    struct xs_kfd_mask mask;
+    struct xs_kfd_set_mask set;
+    bool ours;                    /* it is not the program's own state */
+    uint32_t part, had_part;      /* of the mask; before */
+};
+
+static uint32_t part_of(const struct xs_kfd_queue *q)
+{
+    return q->cooperative ? 0 : xs_kfd_table.devices[q->device].part;
+}
+
+/* A queue that is off, or goes off, keeps its mask; one that goes on gets its mask first, while the driver need not
+ * take it off the device for it. */
+static void next_step_locked(const struct xs_kfd_queue *q, struct step *ret)
+{
+    bool on;
+
+    *ret = (struct step){.what = STEP_NONE};
+    xs_kfd_effective_locked(q, &ret->state);
+    on = ret->state.percentage & XS_KFD_PERCENT;
+    ret->part = part_of(q);
+    ret->had_part = atomic_load(&q->has_part);
+    if (on && (ret->had_part != ret->part || atomic_load(&q->mask_unsure))) {
+        ret->what = STEP_MASK;
+        ret->ours = ret->part != 0;
+        xs_kfd_mask_of(&xs_kfd_table.devices[q->device].shape, ret->part, &q->own, &ret->mask);
+        ret->set = (struct xs_kfd_set_mask){q->program.queue_id, ret->mask.bits, 0};
+    } else if (q->has_percentage != ret->state.percentage || q->has_priority != ret->state.priority ||
+               atomic_load(&q->unsure)) {
+        ret->what = STEP_STATE;
+        ret->ours = ret->state.percentage != q->program.percentage;
+    }
+}
+
+static void note_step_locked(struct xs_kfd_queue *q, const struct step *step)
+{
+    if (step->what == STEP_MASK) {
+        atomic_store(&q->mask_unsure, false);
+        atomic_store(&q->has_part, step->part);
+        return;
+    }
+    atomic_store(&q->unsure, false);
+    q->has_percentage = step->state.percentage;
+    q->has_priority = step->state.priority;
+}
+
+/* The driver says no before it changes anything. */
+static bool says_no(int error)
+{
+    return error == EPERM || error == ENOTTY || error == EINVAL || error == EBUSY || error == EFAULT || error == EBADF;
+}
+
+static void note_failures(struct xs_kfd_queue *q, _Atomic bool *unsure, int r)
+{
+    q->failures = r < 0 ? q->failures + 1 : 0;
+    if (q->failures < FAILURES)
+        return;
+    XS_WARN_ONCE("HIP: the driver does not take a queue back (error %d)", -r);
+    atomic_store(unsure, false);
+    q->failures = 0;
+}
+
+/* One request. @return 1 done, 0 there was nothing to do, LATER, -EAGAIN: no lock, or -errno of the driver */
+static int bring(struct xs_kfd_queue *q, struct step *step, uint32_t *ret_device)
 {
     struct xs_kfd_table *t = &xs_kfd_table;
-    struct xs_kfd_update now;
-    bool ours;
+    _Atomic bool *unsure;
     uint32_t asked;
     int r, fd;
 
     if (!xs_lock_try(&t->lock))
         return -EAGAIN;
     if (!q->live || q->dying) {
-        if (!q->live)
-            atomic_store(&q->unsure, false); /* a request of ours outlasted the queue's end */
+        if (!q->live) {           /* a request of ours outlasted the queue's end */
+            atomic_store(&q->unsure, false);
+            atomic_store(&q->mask_unsure, false);
+        }
         xs_lock_release(&t->lock);
         return 0;
     }
-    xs_kfd_effective_locked(q, &now);
+    next_step_locked(q, step);
     *ret_device = q->device;
     fd = q->fd;
-    if (q->has_percentage == now.percentage && q->has_priority == now.priority && !atomic_load(&q->unsure)) {
+    if (step->what == STEP_NONE || q->changing) {
         xs_lock_release(&t->lock);
-        return 0;
+        return step->what == STEP_NONE ? 0 : LATER;
     }
-    if (q->changing) {
-        xs_lock_release(&t->lock);
-        return LATER;
-    }
-    atomic_store(&q->unsure, false);
-    ours = now.percentage != q->program.percentage;
-    q->has_percentage = now.percentage;
-    q->has_priority = now.priority;
+    note_step_locked(q, step);
     asked = atomic_fetch_add(&q->asked, 1) + 1;
     atomic_fetch_add(&q->busy, 1);
     xs_lock_release(&t->lock);
-    r = xs_kfd_ioctl(fd, XS_KFD_IOC_UPDATE, &now) < 0 ? -errno : 1;
-    if (r < 0 || atomic_load(&q->asked) != asked)
-        atomic_store(&q->unsure, true); /* a request of the program's came in between, or it failed: once more */
-    q->failures = r < 0 ? q->failures + 1 : 0;
-    if (q->failures >= FAILURES) {
-        XS_WARN_ONCE("HIP: the driver does not take a queue back (error %d)", -r);
-        atomic_store(&q->unsure, false);
-        q->failures = 0;
-    }
-    if (r < 0 && ours)
+    step->set.words = (uintptr_t)step->mask.words;
+    r = step->what == STEP_MASK ? xs_kfd_ioctl(fd, XS_KFD_IOC_SET_MASK, &step->set)
+                                : xs_kfd_ioctl(fd, XS_KFD_IOC_UPDATE, &step->state);
+    r = r < 0 ? -errno : 1;
+    unsure = step->what == STEP_MASK ? &q->mask_unsure : &q->unsure;
+    if (r < 0 && step->what == STEP_MASK && step->ours && says_no(-r))
+        atomic_compare_exchange_strong(&q->has_part, &step->part, step->had_part);
+    else if (r < 0 || atomic_load(&q->asked) != asked)
+        atomic_store(unsure, true); /* a request of the program's came in between, or it failed: once more */
+    note_failures(q, unsure, r);
+    if (r < 0 && step->ours && step->what == STEP_MASK)
+        xs_kfd_refuse_masks("the driver does not let XSched mask compute units", (uint32_t)-r);
+    else if (r < 0 && step->ours)
         xs_kfd_refuse("the driver does not let XSched change queues", (uint32_t)-r);
     atomic_fetch_sub(&q->busy, 1);
     xs_futex_wake(&q->busy, INT32_MAX);
@@ -181,6 +264,23 @@ static void record(struct xs_kfd_device_row *d, int r, uint64_t took_ns)
         d->report.error = r;
 }
 
+/* All that a queue needs: a request, or two where it goes on with another mask. @return as bring, of the last */
+static int bring_fully(struct xs_kfd_queue *q)
+{
+    int r;
+
+    do {
+        uint64_t began = xs_now_ns();
+        uint32_t device = 0;
+        struct step step;
+
+        r = bring(q, &step, &device);
+        if (r && r != -EAGAIN && r != LATER && step.what == STEP_STATE)
+            record(&xs_kfd_table.devices[device], r, xs_now_ns() - began);
+    } while (r == 1 && !atomic_load(&q->unsure) && !atomic_load(&q->mask_unsure));
+    return r;
+}
+
 /* @return false: again soon */
 static bool bring_all(void)
 {
@@ -193,17 +293,13 @@ static bool bring_all(void)
     all = publish_wishes();
     s_retry_ns = 0;
     for (uint32_t i = 0; all && i < XS_KFD_QUEUES; i++) {
-        uint64_t began = xs_now_ns();
-        uint32_t device = 0;
-        int r = bring(&t->queues[i], &device);
+        int r = bring_fully(&t->queues[i]);
 
         if (r == -EAGAIN)
             all = false;
         else if (r == LATER)
             again = true;
-        else if (r)
-            record(&t->devices[device], r, xs_now_ns() - began);
-        if (r != -EAGAIN && atomic_load(&t->queues[i].unsure)) {
+        if (r != -EAGAIN && (atomic_load(&t->queues[i].unsure) || atomic_load(&t->queues[i].mask_unsure))) {
             again = true;
             s_retry_ns = r < 0 ? xs_now_ns() + RETRY_NS : s_retry_ns;
         }
@@ -221,7 +317,7 @@ bool xs_kfd_wish(uint32_t address, const struct xs_kfd_wish *w)
         struct xs_kfd_device_row *d = &t->devices[i];
 
         if (atomic_load(&d->gpu_id) && know(d) && d->address == address) {
-            s_changed = s_changed || d->wish.off != w->off;
+            s_changed = s_changed || d->wish.off != w->off || d->wish.part != w->part;
             d->wish = *w;
             return true;
         }
@@ -239,12 +335,13 @@ uint64_t xs_kfd_due(uint64_t now_ns)
     for (uint32_t i = 0; i < XS_KFD_DEVICES; i++) {
         struct xs_kfd_wish *w = &t->devices[i].wish;
 
-        if (w->off && now_ns >= w->until_ns) {
-            XS_WARN_ONCE("HIP: the scheduler switched queues off and said no more; they go on");
+        if ((w->off || w->part) && now_ns >= w->until_ns) {
+            XS_WARN_ONCE("HIP: the scheduler %s and said no more; they go on",
+                         w->off ? "switched queues off" : "confined queues to a part of the device");
             *w = (struct xs_kfd_wish){0};
             s_changed = true;
         }
-        if (w->off)
+        if (w->off || w->part)
             next = XS_MIN(next, w->until_ns);
     }
     if (now_ns < s_retry_ns)
@@ -307,6 +404,42 @@ int xs_kfd_device(uint32_t index, struct xs_kfd_device *ret)
         return 0;
     }
     return -ENOENT;
+}
+
+uint32_t xs_kfd_lanes(uint32_t address, uint32_t *ret_units)
+{
+    struct xs_kfd_table *t = &xs_kfd_table;
+
+    *ret_units = 0;
+    if (atomic_load(&t->pid) != (int)getpid())
+        return 0;
+    for (uint32_t i = 0; i < XS_KFD_DEVICES; i++) {
+        struct xs_kfd_device_row *d = &t->devices[i];
+        uint32_t wide, narrow;
+
+        if (!atomic_load(&d->gpu_id) || !know(d) || d->address != address)
+            continue;
+        *ret_units = d->shape.units;
+        wide = xs_kfd_part(&d->shape, XS_LANES_PART(d->shape.units, XS_LANES_WIDE_LEAVES));
+        narrow = xs_kfd_part(&d->shape, XS_LANES_PART(d->shape.units, XS_LANES_NARROW_LEAVES));
+        if (xs_kfd_shape_refused(&d->shape))
+            xs_kfd_refuse_masks(xs_kfd_shape_refused(&d->shape), d->shape.target);
+        else if (wide <= narrow)  /* 0: the part would be all of it */
+            xs_kfd_refuse_masks("the device has too few compute units to leave some to others", d->shape.units);
+        return *xs_kfd_why_no_masks() ? XS_LANES_NONE : XS_LANES(wide, narrow);
+    }
+    return 0;
+}
+
+uint32_t xs_kfd_part_near(uint32_t address, uint32_t wanted)
+{
+    for (uint32_t i = 0; i < XS_KFD_DEVICES; i++) {
+        struct xs_kfd_device_row *d = &xs_kfd_table.devices[i];
+
+        if (atomic_load(&d->gpu_id) && know(d) && d->address == address)
+            return xs_kfd_part(&d->shape, wanted);
+    }
+    return 0;
 }
 
 void xs_kfd_reset(const char *topology)
