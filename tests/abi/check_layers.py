@@ -39,7 +39,7 @@ ROOMS = {
 VENDOR = re.compile(r"(CL/|cuda|cudnn|nv[a-z]*\.h|hip/|hsa|rocm|roc|ze_api|level_zero/|acl/)")
 VENDOR_ROOMS = {"CL/": ("src/hal/opencl/", "src/shim/opencl/")}
 # C libraries beyond libc: never in what is loaded into other programs.
-LIBRARY = re.compile(r"(microhttpd\.h|jansson\.h|ini\.h|curses\.h|ncurses|curl/|systemd/|X11/|xcb/|argp\.h)")
+LIBRARY = re.compile(r"(microhttpd\.h|jansson\.h|ini\.h|curses\.h|ncurses||systemd/|X11/|xcb/|argp\.h)")
 LIBRARY_ROOMS = {"sim", "http", "xserver", "query", "xcli", "launcher", "window"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
