@@ -150,7 +150,7 @@ static int get_answer(int fd, struct xs_request *r, uint64_t until_ns)
         return -EBADMSG;
     if (m.answer.layout != xs_ask_layout()) {
         m.answer.clients = m.answer.ended = m.answer.queues = m.answer.events = m.answer.loads = 0;
-        m.answer.flags = 0;
+        m.answer.flags &= XS_ANSWER_ALL;
     }
     err = xs_answer_unpack(&m.answer, r);
     return err ? err : get_records(fd, r, m.answer.flags, until_ns);

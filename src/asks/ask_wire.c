@@ -140,7 +140,7 @@ void xs_answer_pack(const struct xs_request *r, bool records, union xs_msg *ret)
     m->events_end = r->events_end;
     m->events_lost = r->events_lost;
     m->events_now_ns = r->events_now_ns;
-    m->flags = r->events_more ? XS_ANSWER_MORE : 0;
+    m->flags = (r->events_more ? XS_ANSWER_MORE : 0u) | (r->asker.all ? XS_ANSWER_ALL : 0u);
     xs_str_copy(m->text, sizeof(m->text), r->text);
     if (!records)
         return;
@@ -166,6 +166,8 @@ int xs_answer_unpack(const struct xs_msg_answer *m, struct xs_request *r)
     r->events_lost = m->events_lost;
     r->events_now_ns = m->events_now_ns;
     r->events_more = m->flags & XS_ANSWER_MORE;
+    r->asker.all = m->flags & XS_ANSWER_ALL;
+    r->other_build = m->layout != xs_ask_layout();
     memcpy(r->text, m->text, sizeof(r->text));
     if (!xs_request_make_room(r, m->queues, m->clients))
         return -ENOMEM;

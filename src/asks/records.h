@@ -125,6 +125,7 @@ struct xs_status_record {
     struct xs_lv3_counts lv3;
     bool early_death; /* robust futexes show deaths */
     char log_file[512]; /* "": the log is not in a file */
+    uint16_t http_port; /* of TCP; 0: none */
 };
 
 /** What xserver's configuration says of HTTP. */

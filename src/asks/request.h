@@ -71,6 +71,7 @@ struct xs_request {
     /* the answer; valid once done */
     int status;     /* HTTP status code */
     char text[160]; /* why it failed, or what it did */
+    bool other_build; /* the asker's: xserver is another build, which sends it no records */
     struct xs_queue_record *queues;
     size_t n_queues, room_queues;
     struct xs_client_record *clients, *ended;

@@ -29,7 +29,6 @@ struct watcher {
 struct xs_events {
     struct xs_line *line;
     struct xs_connections *shares;
-    uint16_t http_port;
     pthread_t thread;
     /* Lock: connections that watch the status page. A thread that suspends or resumes a connection takes
      * libmicrohttpd's own locks inside it. It asks the main loop without this lock. */
@@ -56,7 +55,7 @@ static char *make_event(struct xs_events *e, const struct xs_asker *asker, bool 
     if (xs_line_ask(e->line, r, ANSWER_NS) < 0)
         return NULL; /* r is gone */
     if (r->status == 200) {
-        o = xs_json_event(r, e->http_port);
+        o = xs_json_event(r);
         json = json_dumps(o, JSON_COMPACT);
         json_decref(o);
     }
@@ -219,7 +218,7 @@ int xs_events_begin(struct xs_events *e, struct MHD_Connection *connection, cons
     return 0;
 }
 
-struct xs_events *xs_events_new(struct xs_line *line, struct xs_connections *shares, uint16_t http_port)
+struct xs_events *xs_events_new(struct xs_line *line, struct xs_connections *shares)
 {
     struct xs_events *e = calloc(1, sizeof(*e));
     pthread_condattr_t attr;
@@ -228,7 +227,6 @@ struct xs_events *xs_events_new(struct xs_line *line, struct xs_connections *sha
         return NULL;
     e->line = line;
     e->shares = shares;
-    e->http_port = http_port;
     pthread_mutex_init(&e->lock, NULL);
     pthread_condattr_init(&attr);
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);

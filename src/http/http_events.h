@@ -12,7 +12,7 @@
 struct xs_events;
 
 /** @return NULL when out of memory or threads */
-struct xs_events *xs_events_new(struct xs_line *line, struct xs_connections *shares, uint16_t http_port);
+struct xs_events *xs_events_new(struct xs_line *line, struct xs_connections *shares);
 /** Ends all streams, so that the daemons can stop. No stream begins any more. */
 void xs_events_end(struct xs_events *e);
 /** After the daemons have stopped. */

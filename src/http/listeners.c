@@ -2,13 +2,13 @@
 /* Two listeners of libmicrohttpd, one thread each. Puts requests together. */
 #include "http/listeners.h"
 
+#include "answers/answer_json.h"
 #include "base/log.h"
 #include "host/interrupt_timer.h"
 #include "http/connections.h"
 #include "http/deadlines.h"
 #include "http/http_framing.h"
 #include "http/http_guard.h"
-#include "http/http_json.h"
 #include "http/http_routes.h"
 #include "http/reply.h"
 #include "http/tcp_owner.h"
@@ -140,7 +140,6 @@ static enum MHD_Result answer_it(struct xs_http *h, uint16_t port, struct MHD_Co
         .body_bytes = x->bytes,
         .port = port,
         .share_key = c && c->of.user ? c->of.user->key : 0,
-        .http_port = h->port,
         .line = h->line,
         .events = h->events,
     };
@@ -366,7 +365,7 @@ int xs_http_start(struct xs_line *line, int tcp_fd, int unix_fd, bool share_by_p
     if (h->deadlines && h->shares)
         r = tcp_fd >= 0 ? start_tcp(h, tcp_fd) : 0;
     if (r == 0)
-        h->events = xs_events_new(h->line, h->shares, h->port);
+        h->events = xs_events_new(h->line, h->shares);
     if (r == 0 && unix_fd >= 0)
         r = start_unix(h, unix_fd);
     if (r < 0) {

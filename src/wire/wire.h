@@ -50,8 +50,9 @@ enum {
     XS_ASK_OUT = 16u,
     XS_ASK_LOADS = 32u,
 };
-/* answer.flags. STATE, SETTINGS: that record comes first. MORE: there are events at which xserver did not look */
-enum { XS_ANSWER_STATE = 1u, XS_ANSWER_MORE = 2u, XS_ANSWER_SETTINGS = 4u };
+/* answer.flags. STATE, SETTINGS: that record comes first. MORE: there are events at which xserver did not look.
+ * ALL: the asker may see and change everything */
+enum { XS_ANSWER_STATE = 1u, XS_ANSWER_MORE = 2u, XS_ANSWER_SETTINGS = 4u, XS_ANSWER_ALL = 8u };
 
 enum xs_refused_reason {
     XS_REFUSED_NONE = 0,

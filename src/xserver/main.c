@@ -264,6 +264,7 @@ int main(int argc, char **argv)
     r = xs_server_start(&server, &options, error, sizeof(error));
     if (r == 0 && options.http)
         r = xs_http_process_start(&options, server.socket_path, server.http_path, &g_http, error, sizeof(error));
+    server.http_port = xs_http_process_port(g_http);
     if (r < 0) {
         fprintf(stderr, "xserver: %s\n", error);
         xs_server_stop(&server);

@@ -143,6 +143,7 @@ struct xs_server {
     int epoll, timer, signals, listener, wake;
     struct xs_source listener_source, timer_source, signals_source, death_source;
     char socket_path[XS_SOCKET_PATH_BYTES], http_path[XS_SOCKET_PATH_BYTES];
+    uint16_t http_port; /* 0: none */
     int lock_fd;
     int last_fd, most_fds; /* the number of the latest descriptor; how many there may be */
     bool activated; /* the socket is the service manager's */
