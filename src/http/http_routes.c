@@ -168,7 +168,7 @@ int xs_route(struct xs_route_call *call, struct xs_route_answer *ret)
     }
     if (!strcmp(row->method, "POST") && !r->asker.known && !r->asker.all) {
         xs_request_free(r);
-        return refuse(ret, 403, "xserver cannot identify the asker: use the Unix socket or a token");
+        return refuse(ret, 403, "the kernel does not say which user asks: use the token");
     }
     if (xs_line_ask(call->line, r, ANSWER_NS) < 0)
         return refuse(ret, 503, "the server is ending or too busy");

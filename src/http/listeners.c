@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <time.h>
 
 #define MAX_BODY_BYTES  65536u
@@ -352,6 +353,15 @@ static int start_unix(struct xs_http *h, int fd)
     return h->unix_ ? 0 : -EIO;
 }
 
+static void name_unix(int fd)
+{
+    struct sockaddr_un at = {0};
+    socklen_t size = sizeof(at) - 1;
+
+    if (getsockname(fd, (struct sockaddr *)&at, &size) == 0 && at.sun_path[0])
+        xs_guard_set_unix_path(at.sun_path);
+}
+
 int xs_http_start(struct xs_line *line, int tcp_fd, int unix_fd, bool share_by_pod, struct xs_http **ret)
 {
     struct xs_http *h = calloc(1, sizeof(*h));
@@ -360,6 +370,7 @@ int xs_http_start(struct xs_line *line, int tcp_fd, int unix_fd, bool share_by_p
     if (!h)
         return r;
     h->line = line;
+    name_unix(unix_fd);
     h->deadlines = xs_deadlines_new();
     h->shares = xs_connections_new(share_by_pod);
     if (h->deadlines && h->shares)

@@ -147,19 +147,21 @@ int xs_ask(const struct xs_ask_where *w, const char *method, const char *path, c
     struct tried tried = {.text = ret_tried, .size = size};
     char with_port[PATH_MAX];
     struct xs_places *places;
+    bool local;
     int r = -ENOENT;
 
     ret_tried[0] = 0;
     if (w->socket)
         return ask_unix(w, w->socket, method, path, body, &tried, ret);
-    if (w->address || (w->port && w->token))
+    local = !w->address || !strcmp(w->address, "127.0.0.1") || !strcmp(w->address, "localhost");
+    if (!local || (w->token && (w->address || w->port)))
         return ask_tcp(w, method, path, body, &tried, ret);
     places = malloc(sizeof(*places));
     if (!places)
         return -ENOMEM;
     xs_places_get(places);
-    if (w->port) {
-        bool found = find_port(places, w->port, with_port, sizeof(with_port));
+    if (w->address || w->port) {
+        bool found = find_port(places, w->port ? w->port : XS_ASK_PORT, with_port, sizeof(with_port));
 
         free(places);
         return found ? ask_unix(w, with_port, method, path, body, &tried, ret) : ask_tcp(w, method, path, body, &tried, ret);

@@ -153,7 +153,7 @@ static int send_request(struct http_exchange *x, const char *method, const char 
                  t->unix_path ? "localhost" : t->address, port, t->token ? "X-XSched-Token: " : "", t->token ? t->token : "",
                  t->token ? "\r\n" : "");
     if (post)
-        n += snprintf(head + n, size - (size_t)n, "X-XSched: 1\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n",
+        n += snprintf(head + n, size - (size_t)n, "Content-Type: application/json\r\nContent-Length: %zu\r\n",
                       body ? strlen(body) : 0);
     n += snprintf(head + n, size - (size_t)n, "\r\n");
     err = send_all(x, head, (size_t)n);

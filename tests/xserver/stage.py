@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """A private xserver with programs that do as they are told (actor.c), and a terminal that remembers what is on it."""
 import fcntl
+import http.client
 import json
 import os
 import pty
 import select
 import shutil
 import signal
+import socket
 import struct
 import subprocess
 import tempfile
@@ -51,12 +53,12 @@ class Stage:
 
     def start(self):
         """Also after its death."""
-        if os.path.exists(http := os.path.join(self.folder, "http.sock")):
-            os.unlink(http)
+        if os.path.exists(beside := os.path.join(self.folder, "http.sock")):
+            os.unlink(beside)
         with open(os.path.join(self.folder, "log"), "a", encoding="utf-8") as log:
             self.server = subprocess.Popen([f"{BUILD}/bin/xserver", "--socket", self.socket, "--port", "0", *self.arguments],
                                            stderr=log, env={k: v for k, v in self.environment.items() if k != "XSCHED_SOCKET"})
-        until(lambda: os.path.exists(http))
+        until(lambda: os.path.exists(beside))
         self.port = json.loads(self.xcli("--json", "status").stdout)["http_port"]
 
     def actor(self, name, space=None, mps_priority=None):
@@ -70,6 +72,18 @@ class Stage:
     def get(self, path, headers=None):
         request = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", headers=headers or {})
         return urllib.request.urlopen(request, timeout=PATIENCE)
+
+    def post(self, path, body=""):
+        """A change, over HTTP's Unix socket. @return the status and the answer"""
+        connection = http.client.HTTPConnection("localhost", timeout=PATIENCE)
+        connection.sock = socket.socket(socket.AF_UNIX)
+        connection.sock.connect(os.path.join(self.folder, "http.sock"))
+        try:
+            connection.request("POST", path, body)
+            answer = connection.getresponse()
+            return answer.status, json.loads(answer.read())
+        finally:
+            connection.close()
 
     def close(self):
         for a in self.actors:
