@@ -37,7 +37,8 @@ void xs_ask_pack(const struct xs_request *r, bool for_other, union xs_msg *ret)
     memset(ret, 0, sizeof(*ret));
     m->layout = xs_ask_layout();
     m->kind = r->kind;
-    m->flags = (p->hold ? XS_ASK_HOLD : 0u) | (p->out ? XS_ASK_OUT : 0u) | (p->loads ? XS_ASK_LOADS : 0u);
+    m->flags = (p->hold ? XS_ASK_HOLD : 0u) | (p->out ? XS_ASK_OUT : 0u) | (p->loads ? XS_ASK_LOADS : 0u) |
+               (p->repeat ? XS_ASK_REPEAT : 0u);
     if (for_other) {
         m->flags |= XS_ASK_FOR | (r->asker.known ? XS_ASK_KNOWN : 0u) | (r->asker.all ? XS_ASK_ALL : 0u);
         m->uid = r->asker.uid;
@@ -96,6 +97,7 @@ const char *xs_ask_unpack(const struct xs_msg_ask *m, struct xs_request *ret)
     p->hold = m->flags & XS_ASK_HOLD;
     p->out = m->flags & XS_ASK_OUT;
     p->loads = m->flags & XS_ASK_LOADS;
+    p->repeat = m->flags & XS_ASK_REPEAT;
     p->pid = m->pid;
     p->handle = m->handle;
     p->threshold = m->threshold;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* GET /events: sends the facts of the status page once a second while a client watches (server-sent
- * events). A thread of its own asks the main loop; it sleeps while no client watches. */
+ * events). A thread of its own takes them of subscriptions to xserver, one for each client; it sleeps while no client watches. */
 #ifndef XS_HTTP_EVENTS_H
 #define XS_HTTP_EVENTS_H
 
