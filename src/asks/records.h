@@ -132,6 +132,7 @@ struct xs_status_record {
 struct xs_settings_record {
     int64_t operators;  /* the group of operators; -1: there is none */
     bool share_by_pod;
+    bool http;          /* OFF: it answers nothing */
     char token[256];    /* of requests that may change everything; "": there is none */
 };
 

@@ -13,6 +13,7 @@
 #include "xsched/types.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -129,6 +130,14 @@ static int begin_stream(const struct xs_route_call *call, struct xs_route_answer
     return 0;
 }
 
+/* Writer: the main thread. Relaxed: an answer may still be of the time before. */
+static _Atomic bool g_off;
+
+void xs_routes_set_off(bool off)
+{
+    atomic_store_explicit(&g_off, off, memory_order_relaxed);
+}
+
 int xs_route(struct xs_route_call *call, struct xs_route_answer *ret)
 {
     const char *refused = xs_guard_check(call->connection, call->port, call->method);
@@ -142,6 +151,8 @@ int xs_route(struct xs_route_call *call, struct xs_route_answer *ret)
 
     if (refused)
         return refuse(ret, 403, refused);
+    if (atomic_load_explicit(&g_off, memory_order_relaxed))
+        return refuse(ret, 503, "xserver's configuration has http = OFF; xcli needs no HTTP");
     /* $(xcli web)/metrics has two slashes at its beginning */
     while (call->url[0] == '/' && call->url[1] == '/')
         call->url++;

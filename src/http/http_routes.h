@@ -37,4 +37,7 @@ struct xs_route_answer {
 /** Answers it. @return HTTP status; 0: a stream began, there is nothing to send */
 int xs_route(struct xs_route_call *call, struct xs_route_answer *ret);
 
+/** Whether xserver's configuration says that there is no HTTP: then each answer is status 503. Any thread. */
+void xs_routes_set_off(bool off);
+
 #endif

@@ -420,6 +420,7 @@ static void settings(struct xs_server *s, struct xs_request *r)
         return;
     }
     r->settings.operators = xs_operators_group();
+    r->settings.http = s->options.http;
     r->settings.share_by_pod = strcmp(s->options.share_by, "pod") == 0;
     xs_str_copy(r->settings.token, sizeof(r->settings.token), s->options.token);
     xs_requests_answer(s, r, 200, "success");

@@ -42,14 +42,24 @@ class Actor:
 
 
 class Stage:
-    def __init__(self, *arguments):
+    def __init__(self, *arguments, wait_for_http=True):
         self.folder = tempfile.mkdtemp(prefix="xserver-test-")
         self.socket = os.path.join(self.folder, "xserver.sock")
         self.actors = []
         environment = {k: v for k, v in os.environ.items() if not k.startswith(("XSCHED_", "XLOG_"))}
         self.arguments = arguments
         self.environment = {**environment, "XSCHED_SOCKET": self.socket}
-        self.start()
+        if wait_for_http:
+            self.start()
+        else:
+            self.begin()
+
+    def begin(self):
+        """Without HTTP of its own."""
+        with open(os.path.join(self.folder, "log"), "a", encoding="utf-8") as log:
+            self.server = subprocess.Popen([f"{BUILD}/bin/xserver", "--socket", self.socket, *self.arguments], stderr=log,
+                                           env={k: v for k, v in self.environment.items() if k != "XSCHED_SOCKET"})
+        until(lambda: self.xcli("policy", "-q", check=False).returncode == 0)
 
     def start(self):
         """Also after its death."""
@@ -69,8 +79,8 @@ class Stage:
         return subprocess.run([f"{BUILD}/bin/xcli", *arguments], env=self.environment, text=True, capture_output=True,
                               check=check, timeout=PATIENCE, stdin=subprocess.DEVNULL)
 
-    def get(self, path, headers=None):
-        request = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", headers=headers or {})
+    def get(self, path, headers=None, data=None):
+        request = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", data, headers or {})
         return urllib.request.urlopen(request, timeout=PATIENCE)
 
     def post(self, path, body=""):
