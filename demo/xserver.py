@@ -71,7 +71,7 @@ class XServer:
         c = UnixHTTP(os.path.join(self.folder, "http.sock"))
         try:
             c.request(method, path, None if body is None else json.dumps(body),
-                      {"Content-Type": "application/json", "X-XSched": "1"})
+                      {"Content-Type": "application/json"})
             return json.loads(c.getresponse().read())
         finally:
             c.close()

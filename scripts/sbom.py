@@ -10,7 +10,7 @@ import subprocess
 import sys
 import urllib.parse
 
-LICENCES = {"curl": "curl", "jansson": "MIT", "libmicrohttpd": "LGPL-2.1-or-later", "util-linux": "LGPL-2.1-or-later",
+LICENCES = {"jansson": "MIT", "libmicrohttpd": "LGPL-2.1-or-later", "util-linux": "LGPL-2.1-or-later",
             "libncurses": "X11-distribute-modifications-variant", "dygraphs": "MIT"}
 
 

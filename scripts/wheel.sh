@@ -3,7 +3,7 @@
 # Builds dist/xsched-VERSION-py3-none-manylinux_2_17_*.whl and the source distribution: wheel.sh [FOLDER] (default: dist)
 #
 # The compiler is Zig's, from PyPI, which links for glibc 2.17 on any machine. The libraries of the tools are linked into
-# them: built here from Debian's source packages, curl with nothing but HTTP. All of it is kept in build/wheel.
+# them: built here from Debian's source packages. All of it is kept in build/wheel.
 set -eu
 cd "$(dirname "$0")/.."
 top=$PWD out=$(mkdir -p "${1:-dist}" && cd "${1:-dist}" && pwd)
@@ -71,13 +71,6 @@ by_cmake()   # NAME OPTION...
 
 build_jansson() { by_cmake jansson -DJANSSON_BUILD_DOCS=OFF -DJANSSON_EXAMPLES=OFF -DJANSSON_WITHOUT_TESTS=ON; }
 
-build_curl()
-{
-    by_cmake curl -DHTTP_ONLY=ON -DBUILD_CURL_EXE=OFF -DBUILD_TESTING=OFF -DCURL_ENABLE_SSL=OFF -DCURL_ZLIB=OFF -DUSE_LIBIDN2=OFF \
-        -DCURL_USE_LIBPSL=OFF -DCURL_USE_LIBSSH2=OFF -DENABLE_MANUAL=OFF -DCURL_DISABLE_PROXY=ON -DCURL_DISABLE_COOKIES=ON \
-        -DENABLE_THREADED_RESOLVER=OFF -DCURL_DISABLE_DOH=ON -DCURL_DISABLE_CRYPTO_AUTH=ON -DCURL_DISABLE_MIME=ON
-}
-
 build_libmicrohttpd()
 {
     cd "$work"/src/libmicrohttpd-*/
@@ -123,8 +116,8 @@ from_system()
 if [ ! -e "$deps/.complete" ]; then
     say "fetching the sources of libraries that the tools use, from Debian (once)"
     : >"$deps/versions"
-    sources curl jansson libmicrohttpd util-linux
-    for name in curl jansson libmicrohttpd util-linux; do
+    sources jansson libmicrohttpd util-linux
+    for name in jansson libmicrohttpd util-linux; do
         say "building $name (once)"
         set +e # what stands before || would go on after its first failure
         (set -e; build_$name) >"$work/$name.log" 2>&1 </dev/null

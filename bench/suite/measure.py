@@ -488,10 +488,12 @@ def side_rows(of, side, a, lead_ns, window_ns, block):
     if side.mode == "closed":
         ends = a.get("ends_us", [])
         inside = [t for t in ends if lead_ns / 1e3 <= t <= (lead_ns + window_ns) / 1e3]
-        if len(ends) >= a["n"] - side.depth - 1 and len(inside) > 2:
-            value = (len(inside) - 1) / (inside[-1] - inside[0]) * 1e6   # whole periods, without the ends' remainders
-        else:
+        if not ends or len(ends) < a["n"] - side.depth - 1:
             value = a["n"] / a["seconds"]
+        elif len(inside) > 2:
+            value = (len(inside) - 1) / (inside[-1] - inside[0]) * 1e6   # whole periods, without the ends' remainders
+        else:                              # before and after the urgent side it had the device for itself
+            value = len(inside) / window_ns * 1e9
         rows.append(dict(of, metric="throughput", value=round(value, 4), unit="1/s", n=a["n"]))
         if a.get("per_100ms"):
             rows.append(dict(of, metric="per_100ms", samples=a["per_100ms"], unit="1", n=a["n"], report=False))

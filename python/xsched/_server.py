@@ -132,7 +132,7 @@ def ask(method: str, path: str, body: Optional[Dict[str, Any]] = None, timeout_s
     data = json.dumps(body) if body is not None else None
     for where, connection in _connections(timeout_s):
         try:
-            connection.request(method, path, data, {"Content-Type": "application/json", "X-XSched": "1"})
+            connection.request(method, path, data, {"Content-Type": "application/json"})
             response = connection.getresponse()
             text = response.read()
         except OSError:

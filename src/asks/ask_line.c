@@ -84,7 +84,7 @@ static int wait_for(int fd, short events, uint64_t until_ns)
     return -ETIMEDOUT;
 }
 
-static int put(struct xs_line *line, int fd, const struct xs_request *r, uint64_t until_ns)
+static int put(const struct xs_line *line, int fd, const struct xs_request *r, uint64_t until_ns)
 {
     union xs_msg m;
     int err;
@@ -150,7 +150,7 @@ static int get_answer(int fd, struct xs_request *r, uint64_t until_ns)
         return -EBADMSG;
     if (m.answer.layout != xs_ask_layout()) {
         m.answer.clients = m.answer.ended = m.answer.queues = m.answer.events = m.answer.loads = 0;
-        m.answer.flags = 0;
+        m.answer.flags &= XS_ANSWER_ALL;
     }
     err = xs_answer_unpack(&m.answer, r);
     return err ? err : get_records(fd, r, m.answer.flags, until_ns);
@@ -183,4 +183,62 @@ int xs_line_ask(struct xs_line *line, struct xs_request *r, uint64_t timeout_ns)
     xs_fd_close(&fd);
     xs_request_free(r);
     return err;
+}
+
+struct xs_subscription {
+    int fd;
+    enum xs_request_kind kind;
+    struct xs_asker asker;
+    struct xs_request_params params;
+};
+
+struct xs_subscription *xs_subscription_begin(const struct xs_line *line, const struct xs_request *r, uint64_t timeout_ns)
+{
+    struct xs_subscription *s = calloc(1, sizeof(*s));
+    struct xs_request asks = *r;
+
+    if (!s)
+        return NULL;
+    asks.params.repeat = true;
+    s->kind = r->kind;
+    s->asker = r->asker;
+    s->params = asks.params;
+    s->fd = xs_socket_connect(line->path, timeout_ns);
+    if (s->fd >= 0 && put(line, s->fd, &asks, xs_now_ns() + timeout_ns) == 0)
+        return s;
+    xs_subscription_end(s);
+    return NULL;
+}
+
+int xs_subscription_fd(const struct xs_subscription *s)
+{
+    return s->fd;
+}
+
+int xs_subscription_next(struct xs_subscription *s, struct xs_request **ret, uint64_t timeout_ns)
+{
+    struct xs_request *r = xs_request_new(s->kind);
+    int err;
+
+    if (!r)
+        return -ENOMEM;
+    r->asker = s->asker;
+    r->params = s->params;
+    err = get_answer(s->fd, r, xs_now_ns() + timeout_ns);
+    if (err < 0) {
+        xs_request_free(r);
+        return err;
+    }
+    s->params.loads = false;
+    r->done = true;
+    *ret = r;
+    return 0;
+}
+
+void xs_subscription_end(struct xs_subscription *s)
+{
+    if (!s)
+        return;
+    xs_fd_close(&s->fd);
+    free(s);
 }

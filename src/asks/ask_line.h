@@ -19,4 +19,16 @@ void xs_line_free(struct xs_line *line);
  *          there, or it is ending */
 int xs_line_ask(struct xs_line *line, struct xs_request *r, uint64_t timeout_ns);
 
+/** A question that xserver answers again each r->params.for_ms, with a connection of its own. One thread at a time. */
+struct xs_subscription;
+
+/** Sends the question. r stays the caller's, and is not kept. @return NULL: nobody is there, or out of memory */
+struct xs_subscription *xs_subscription_begin(const struct xs_line *line, const struct xs_request *r, uint64_t timeout_ns);
+/** Readable when an answer comes, or when xserver ends it. */
+int xs_subscription_fd(const struct xs_subscription *s);
+/** Takes the next answer, for which the caller frees *ret. @return 0, or -errno: the subscription is over */
+int xs_subscription_next(struct xs_subscription *s, struct xs_request **ret, uint64_t timeout_ns);
+/** s: may be NULL. */
+void xs_subscription_end(struct xs_subscription *s);
+
 #endif

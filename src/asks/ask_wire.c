@@ -37,7 +37,8 @@ void xs_ask_pack(const struct xs_request *r, bool for_other, union xs_msg *ret)
     memset(ret, 0, sizeof(*ret));
     m->layout = xs_ask_layout();
     m->kind = r->kind;
-    m->flags = (p->hold ? XS_ASK_HOLD : 0u) | (p->out ? XS_ASK_OUT : 0u) | (p->loads ? XS_ASK_LOADS : 0u);
+    m->flags = (p->hold ? XS_ASK_HOLD : 0u) | (p->out ? XS_ASK_OUT : 0u) | (p->loads ? XS_ASK_LOADS : 0u) |
+               (p->repeat ? XS_ASK_REPEAT : 0u);
     if (for_other) {
         m->flags |= XS_ASK_FOR | (r->asker.known ? XS_ASK_KNOWN : 0u) | (r->asker.all ? XS_ASK_ALL : 0u);
         m->uid = r->asker.uid;
@@ -96,6 +97,7 @@ const char *xs_ask_unpack(const struct xs_msg_ask *m, struct xs_request *ret)
     p->hold = m->flags & XS_ASK_HOLD;
     p->out = m->flags & XS_ASK_OUT;
     p->loads = m->flags & XS_ASK_LOADS;
+    p->repeat = m->flags & XS_ASK_REPEAT;
     p->pid = m->pid;
     p->handle = m->handle;
     p->threshold = m->threshold;
@@ -140,7 +142,7 @@ void xs_answer_pack(const struct xs_request *r, bool records, union xs_msg *ret)
     m->events_end = r->events_end;
     m->events_lost = r->events_lost;
     m->events_now_ns = r->events_now_ns;
-    m->flags = r->events_more ? XS_ANSWER_MORE : 0;
+    m->flags = (r->events_more ? XS_ANSWER_MORE : 0u) | (r->asker.all ? XS_ANSWER_ALL : 0u);
     xs_str_copy(m->text, sizeof(m->text), r->text);
     if (!records)
         return;
@@ -166,6 +168,8 @@ int xs_answer_unpack(const struct xs_msg_answer *m, struct xs_request *r)
     r->events_lost = m->events_lost;
     r->events_now_ns = m->events_now_ns;
     r->events_more = m->flags & XS_ANSWER_MORE;
+    r->asker.all = m->flags & XS_ANSWER_ALL;
+    r->other_build = m->layout != xs_ask_layout();
     memcpy(r->text, m->text, sizeof(r->text));
     if (!xs_request_make_room(r, m->queues, m->clients))
         return -ENOMEM;

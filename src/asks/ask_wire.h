@@ -6,7 +6,9 @@
 #include "asks/request.h"
 #include "wire/wire.h"
 
-#define XS_ASK_PACKET 32768u /* bytes of records in one packet, at most; no record is longer */
+#define XS_ASK_PERIOD_MIN_MS 100u /* of a subscription */
+#define XS_ASK_PERIOD_MAX_MS 60000u
+#define XS_ASK_PACKET        32768u /* bytes of records in one packet, at most; no record is longer */
 
 /** The layout of this build's records. Both sides have the same, or xserver sends no records. */
 uint32_t xs_ask_layout(void);

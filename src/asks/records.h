@@ -125,12 +125,14 @@ struct xs_status_record {
     struct xs_lv3_counts lv3;
     bool early_death; /* robust futexes show deaths */
     char log_file[512]; /* "": the log is not in a file */
+    uint16_t http_port; /* of TCP; 0: none */
 };
 
 /** What xserver's configuration says of HTTP. */
 struct xs_settings_record {
     int64_t operators;  /* the group of operators; -1: there is none */
     bool share_by_pod;
+    bool http;          /* OFF: it answers nothing */
     char token[256];    /* of requests that may change everything; "": there is none */
 };
 

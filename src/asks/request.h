@@ -50,6 +50,7 @@ struct xs_request_params {
     bool hold, out;
     uint64_t for_ms; /* with hold: the suspension ends by itself after so long; 0: it does not */
     uint64_t since; /* event; UINT64_MAX: from now on */
+    bool repeat; /* a subscription to XS_REQ_METRICS or XS_REQ_TIMELINE: an answer each for_ms */
     bool loads; /* with XS_REQ_METRICS: what programs used until now, too */
     struct {
         int32_t priority;
@@ -71,6 +72,7 @@ struct xs_request {
     /* the answer; valid once done */
     int status;     /* HTTP status code */
     char text[160]; /* why it failed, or what it did */
+    bool other_build; /* the asker's: xserver is another build, which sends it no records */
     struct xs_queue_record *queues;
     size_t n_queues, room_queues;
     struct xs_client_record *clients, *ended;
@@ -83,7 +85,7 @@ struct xs_request {
     bool events_more; /* there are some at which it did not look */
     struct xs_status_record state;
     struct xs_settings_record settings;
-    uint64_t events_next, events_end, events_lost, events_now_ns;
+    uint64_t events_next, events_end, events_lost, events_now_ns; /* lost: of a subscription to XS_REQ_METRICS, answers */
 
     /* the main loop's */
     bool done;

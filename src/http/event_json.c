@@ -2,6 +2,7 @@
 /* The event for the status page, each second. Its size has a bound for any number of programs. */
 #include "http/http_json.h"
 
+#include "answers/answer_json.h"
 #include "host/user_names.h"
 #include "xsched/types.h"
 
@@ -98,7 +99,7 @@ static json_t *history(const struct xs_request *r)
     return points;
 }
 
-json_t *xs_json_event(const struct xs_request *r, uint16_t http_port)
+json_t *xs_json_event(const struct xs_request *r)
 {
     json_t *programs = json_array(), *devices = xs_json_devices(r), *o;
     struct shown *shown = calloc(PROGRAMS, sizeof(*shown));
@@ -117,7 +118,7 @@ json_t *xs_json_event(const struct xs_request *r, uint16_t http_port)
     for (size_t i = 0; shown && i < r->n_clients && i < PROGRAMS; i++)
         json_array_append_new(programs, program(&r->clients[i], &shown[i]));
     free(shown);
-    o = json_pack("{s:o, s:{s:o, s:o, s:o, s:o}, s:O, s:o, s:b}", "status", xs_json_status(r, http_port), "queues",
+    o = json_pack("{s:o, s:{s:o, s:o, s:o, s:o}, s:O, s:o, s:b}", "status", xs_json_status(r), "queues",
                   "idle", number(count[XS_SCHED_IDLE]), "running", number(count[XS_SCHED_RUNNING]), "beside",
                   number(count[XS_SCHED_BESIDE]), "waiting", number(count[XS_SCHED_WAITING]),
                   "devices", json_object_get(devices, "devices"), "programs", programs,

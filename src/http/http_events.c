@@ -2,15 +2,18 @@
 #include "http/http_events.h"
 
 #include "base/clock.h"
+#include "base/fd.h"
 #include "http/http_json.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define MAX_WATCHERS XS_HTTP_STREAMS
-#define PERIOD_NS    XS_NS_PER_S
+#define PERIOD_MS    1000
 #define ANSWER_NS    (3 * XS_NS_PER_S)
 
 /* A client that watches. A free place in the table has no connection. */
@@ -23,44 +26,28 @@ struct watcher {
     char *text;      /* the event on its way; NULL: none */
     size_t bytes, sent;
     bool suspended;
-    bool began; /* it had an event, with the points until then */
 };
 
 struct xs_events {
     struct xs_line *line;
     struct xs_connections *shares;
-    uint16_t http_port;
     pthread_t thread;
     /* Lock: connections that watch the status page. A thread that suspends or resumes a connection takes
-     * libmicrohttpd's own locks inside it. It asks the main loop without this lock. */
+     * libmicrohttpd's own locks inside it. The thread that asks xserver does so without this lock. */
     pthread_mutex_t lock;
-    pthread_cond_t changed;
+    int changed; /* an eventfd: a watcher came or left, or all ends */
     bool ended;
     uint64_t next_number;
-    unsigned n;
     struct watcher watchers[MAX_WATCHERS];
 };
 
-/* The event as text: "data: {...}\n\n", which the caller frees; NULL when the server ends or memory is
- * out. */
-static char *make_event(struct xs_events *e, const struct xs_asker *asker, bool first, size_t *ret_bytes)
+/* The event as text: "data: {...}\n\n", which the caller frees; NULL when memory is out. */
+static char *make_event(const struct xs_request *r, size_t *ret_bytes)
 {
-    struct xs_request *r = xs_request_new(XS_REQ_METRICS);
-    char *json = NULL, *text = NULL;
-    json_t *o;
+    json_t *o = xs_json_event(r);
+    char *json = json_dumps(o, JSON_COMPACT), *text = NULL;
 
-    if (!r)
-        return NULL;
-    r->asker = *asker;
-    r->params.loads = first;
-    if (xs_line_ask(e->line, r, ANSWER_NS) < 0)
-        return NULL; /* r is gone */
-    if (r->status == 200) {
-        o = xs_json_event(r, e->http_port);
-        json = json_dumps(o, JSON_COMPACT);
-        json_decref(o);
-    }
-    xs_request_free(r);
+    json_decref(o);
     if (json) {
         *ret_bytes = strlen(json) + 8;
         text = malloc(*ret_bytes + 1);
@@ -82,50 +69,122 @@ static void wake(struct watcher *w)
     MHD_resume_connection(w->connection);
 }
 
-/* The caller has the lock. A watcher that does not read gets no new event before it has the last one. */
-static void serve(struct xs_events *e, unsigned place)
+/* A watcher that does not read gets no new event before it has the last one. */
+static void deliver(struct xs_events *e, unsigned place, uint64_t number, const struct xs_request *r)
 {
     struct watcher *w = &e->watchers[place];
-    struct xs_asker asker = w->asker;
-    uint64_t number = w->number;
-    bool first = !w->began;
     size_t bytes = 0;
-    char *text;
+    char *text = make_event(r, &bytes);
 
-    if (!w->connection || w->text)
-        return;
-    pthread_mutex_unlock(&e->lock);
-    text = make_event(e, &asker, first, &bytes);
     pthread_mutex_lock(&e->lock);
-    if (!text || w->number != number || w->text || !w->connection) {
-        free(text);
-        return;
+    if (text && w->number == number && w->connection && !w->text) {
+        w->text = text;
+        w->bytes = bytes;
+        w->sent = 0;
+        text = NULL;
+        wake(w);
     }
-    w->began = true;
-    w->text = text;
-    w->bytes = bytes;
-    w->sent = 0;
-    wake(w);
+    pthread_mutex_unlock(&e->lock);
+    free(text);
+}
+
+/* ---- the thread's own: a subscription for each watcher ---- */
+
+struct feed {
+    struct xs_subscription *subscription; /* NULL: xserver did not take it; again a period later */
+    uint64_t number;                      /* of the watcher; 0: there is none */
+    uint64_t next_ns;                     /* no try before */
+};
+
+static struct xs_subscription *subscribe(struct xs_events *e, const struct xs_asker *asker)
+{
+    struct xs_request *r = xs_request_new(XS_REQ_METRICS);
+    struct xs_subscription *s;
+
+    if (!r)
+        return NULL;
+    r->asker = *asker;
+    r->params.loads = true; /* the first event has the points until then */
+    r->params.for_ms = PERIOD_MS;
+    s = xs_subscription_begin(e->line, r, ANSWER_NS);
+    xs_request_free(r);
+    return s;
+}
+
+/* Follows the table of watchers. @return false: one has no subscription yet */
+static bool update(struct xs_events *e, struct feed feeds[MAX_WATCHERS])
+{
+    bool all = true;
+
+    for (unsigned i = 0; i < MAX_WATCHERS; i++) {
+        struct xs_asker asker;
+        uint64_t number;
+
+        pthread_mutex_lock(&e->lock);
+        number = e->watchers[i].number;
+        asker = e->watchers[i].asker;
+        pthread_mutex_unlock(&e->lock);
+        if (feeds[i].number != number) {
+            xs_subscription_end(feeds[i].subscription);
+            feeds[i] = (struct feed){.number = number};
+        }
+        if (number && !feeds[i].subscription && xs_now_ns() >= feeds[i].next_ns) {
+            feeds[i].subscription = subscribe(e, &asker);
+            feeds[i].next_ns = xs_now_ns() + PERIOD_MS * XS_NS_PER_MS;
+        }
+        all = all && (!number || feeds[i].subscription);
+    }
+    return all;
+}
+
+static void take(struct xs_events *e, unsigned place, struct feed *f)
+{
+    struct xs_request *r = NULL;
+    bool good = xs_subscription_next(f->subscription, &r, ANSWER_NS) == 0 && r->status == 200;
+
+    if (good) {
+        deliver(e, place, f->number, r);
+    } else {
+        xs_subscription_end(f->subscription);
+        f->subscription = NULL;
+    }
+    xs_request_free(r);
+}
+
+static bool ended(struct xs_events *e)
+{
+    bool is;
+
+    pthread_mutex_lock(&e->lock);
+    is = e->ended;
+    pthread_mutex_unlock(&e->lock);
+    return is;
 }
 
 static void *run(void *arg)
 {
+    struct feed feeds[MAX_WATCHERS] = {{0}};
     struct xs_events *e = arg;
+    uint64_t count;
 
-    pthread_mutex_lock(&e->lock);
-    while (!e->ended) {
-        uint64_t until = xs_now_ns() + PERIOD_NS;
-        struct timespec at = {.tv_sec = (time_t)(until / XS_NS_PER_S),
-                              .tv_nsec = (long)(until % XS_NS_PER_S)};
+    while (!ended(e)) {
+        struct pollfd in[MAX_WATCHERS + 1];
+        bool all = update(e, feeds);
 
-        for (unsigned i = 0; i < MAX_WATCHERS && !e->ended; i++)
-            serve(e, i);
-        if (e->n == 0 && !e->ended)
-            pthread_cond_wait(&e->changed, &e->lock);
-        else if (!e->ended)
-            pthread_cond_timedwait(&e->changed, &e->lock, &at);
+        for (unsigned i = 0; i < MAX_WATCHERS; i++)
+            in[i] = (struct pollfd){.fd = feeds[i].subscription ? xs_subscription_fd(feeds[i].subscription) : -1,
+                                    .events = POLLIN};
+        in[MAX_WATCHERS] = (struct pollfd){.fd = e->changed, .events = POLLIN};
+        if (poll(in, MAX_WATCHERS + 1, all ? -1 : PERIOD_MS) < 0)
+            continue;
+        if (in[MAX_WATCHERS].revents)
+            (void)!read(e->changed, &count, sizeof(count));
+        for (unsigned i = 0; i < MAX_WATCHERS; i++)
+            if (in[i].revents)
+                take(e, i, &feeds[i]);
     }
-    pthread_mutex_unlock(&e->lock);
+    for (unsigned i = 0; i < MAX_WATCHERS; i++)
+        xs_subscription_end(feeds[i].subscription);
     return NULL;
 }
 
@@ -158,6 +217,13 @@ static ssize_t more(void *cls, uint64_t pos, char *buf, size_t max)
     return n;
 }
 
+static void note_change(struct xs_events *e)
+{
+    static const uint64_t k_one = 1;
+
+    (void)!write(e->changed, &k_one, sizeof(k_one));
+}
+
 static void gone(void *cls)
 {
     struct watcher *w = cls;
@@ -167,8 +233,8 @@ static void gone(void *cls)
     pthread_mutex_lock(&e->lock);
     free(w->text);
     memset(w, 0, sizeof(*w));
-    e->n--;
     pthread_mutex_unlock(&e->lock);
+    note_change(e);
 }
 
 static struct watcher *take_place(struct xs_events *e, struct MHD_Connection *connection,
@@ -189,11 +255,11 @@ static struct watcher *take_place(struct xs_events *e, struct MHD_Connection *co
                               .asker = *asker,
                               .user = user,
                               .number = ++e->next_number};
-        e->n++;
-        pthread_cond_signal(&e->changed);
     }
     pthread_mutex_unlock(&e->lock);
-    if (!w)
+    if (w)
+        note_change(e);
+    else
         xs_connections_stream_gone(e->shares, user);
     return w;
 }
@@ -219,28 +285,20 @@ int xs_events_begin(struct xs_events *e, struct MHD_Connection *connection, cons
     return 0;
 }
 
-struct xs_events *xs_events_new(struct xs_line *line, struct xs_connections *shares, uint16_t http_port)
+struct xs_events *xs_events_new(struct xs_line *line, struct xs_connections *shares)
 {
     struct xs_events *e = calloc(1, sizeof(*e));
-    pthread_condattr_t attr;
 
     if (!e)
         return NULL;
     e->line = line;
     e->shares = shares;
-    e->http_port = http_port;
+    e->changed = xs_fd_eventfd();
     pthread_mutex_init(&e->lock, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&e->changed, &attr);
-    pthread_condattr_destroy(&attr);
-    if (pthread_create(&e->thread, NULL, run, e) != 0) {
-        pthread_cond_destroy(&e->changed);
-        pthread_mutex_destroy(&e->lock);
-        free(e);
-        return NULL;
-    }
-    return e;
+    if (e->changed >= 0 && pthread_create(&e->thread, NULL, run, e) == 0)
+        return e;
+    xs_events_free(e);
+    return NULL;
 }
 
 void xs_events_end(struct xs_events *e)
@@ -252,8 +310,8 @@ void xs_events_end(struct xs_events *e)
     for (unsigned i = 0; i < MAX_WATCHERS; i++)
         if (e->watchers[i].connection)
             wake(&e->watchers[i]);
-    pthread_cond_signal(&e->changed);
     pthread_mutex_unlock(&e->lock);
+    note_change(e);
     pthread_join(e->thread, NULL);
 }
 
@@ -261,7 +319,7 @@ void xs_events_free(struct xs_events *e)
 {
     if (!e)
         return;
-    pthread_cond_destroy(&e->changed);
+    xs_fd_close(&e->changed);
     pthread_mutex_destroy(&e->lock);
     free(e);
 }

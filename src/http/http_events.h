@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* GET /events: sends the facts of the status page once a second while a client watches (server-sent
- * events). A thread of its own asks the main loop; it sleeps while no client watches. */
+ * events). A thread of its own takes them of subscriptions to xserver, one for each client; it sleeps while no client watches. */
 #ifndef XS_HTTP_EVENTS_H
 #define XS_HTTP_EVENTS_H
 
@@ -12,7 +12,7 @@
 struct xs_events;
 
 /** @return NULL when out of memory or threads */
-struct xs_events *xs_events_new(struct xs_line *line, struct xs_connections *shares, uint16_t http_port);
+struct xs_events *xs_events_new(struct xs_line *line, struct xs_connections *shares);
 /** Ends all streams, so that the daemons can stop. No stream begins any more. */
 void xs_events_end(struct xs_events *e);
 /** After the daemons have stopped. */

@@ -9,13 +9,9 @@
 #include "transport/socket.h"
 #include "transport/token.h"
 
-#include <arpa/inet.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -93,121 +89,25 @@ const char *xs_guard_check(struct MHD_Connection *connection, uint16_t port, con
     return NULL;
 }
 
-/* The headers that curl and the libraries of Python and C++ send by themselves. Browsers add others
- * (Accept-Language, Referer, Cookie, Sec-Fetch-Mode, Upgrade-Insecure-Requests). So do proxies (Via,
- * X-Forwarded-For), and services that post to an address which a stranger gave them (X-Event,
- * X-Signature). */
-static enum MHD_Result plain_header(void *cls, enum MHD_ValueKind kind, const char *name, const char *value)
-{
-    static const char *const k_plain[] = {
-        "Host",   "User-Agent",        "Accept",         "Accept-Encoding", "Connection", "Content-Length", "Content-Type",
-        "Expect", "Transfer-Encoding", "Sec-Fetch-Site", /* from_a_page() judges this one */
-    };
-    bool *plain = cls, known = false;
+/* Owner: the thread that starts the listeners, before they run. */
+static char g_no_token[400] = XS_GUARD_NO_TOKEN;
 
-    (void)kind;
-    for (size_t i = 0; i < XS_ARRAY_LEN(k_plain); i++)
-        known |= xs_str_equal_nocase(name, k_plain[i]);
-    /* every browser's begins so */
-    if (!known || (xs_str_equal_nocase(name, "User-Agent") && value && !strncmp(value, "Mozilla/", 8)))
-        *plain = false;
-    return *plain ? MHD_YES : MHD_NO;
+void xs_guard_set_unix_path(const char *path)
+{
+    snprintf(g_no_token, sizeof(g_no_token),
+             XS_GUARD_NO_TOKEN ", or HTTP on the Unix socket (curl --unix-socket %.107s ...)", path);
 }
 
 const char *xs_guard_check_change(struct MHD_Connection *connection, uint16_t port)
 {
-    bool plain = true;
+    const char *token;
 
-    if (!port || MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "X-XSched") ||
-        MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "X-XSched-Token"))
+    if (!port)
         return NULL;
-    MHD_get_connection_values(connection, MHD_HEADER_KIND, plain_header, &plain);
-    return plain ? NULL : "a change needs the header 'X-XSched: 1', or the Unix socket";
-}
-
-bool xs_guard_find_owner(const char *table, uint32_t peer_ip, uint16_t peer_port, uint16_t own_port,
-                         uint32_t *ret_uid)
-{
-    char want[2][64];
-    const char *line = strchr(table, '\n'); /* behind the title */
-
-    /* 01: established. After its owner has closed it, a socket is in another state and shows user 0. */
-    snprintf(want[0], sizeof(want[0]), "%08X:%04X %08X:%04X 01 ", peer_ip, peer_port, htonl(INADDR_LOOPBACK),
-             own_port);
-    snprintf(want[1], sizeof(want[1]), "%08X:%04X 0000000000000000%08X%08X:%04X 01 ", peer_ip, peer_port,
-             htonl(0xffff), htonl(INADDR_LOOPBACK), own_port);
-    while (line) {
-        const char *at = strchr(line + 1, ':'), *end = strchr(line + 1, '\n');
-        unsigned uid;
-        unsigned long inode;
-
-        if (!at || !at[1])
-            return false;
-        at += 2; /* behind "N: " */
-        /* a version 6 socket with a mapped address: skip its upper words */
-        if (!strncmp(at, "0000000000000000FFFF0000", 24))
-            at += 24;
-        for (int i = 0; i < 2; i++) {
-            if (strncmp(at, want[i], strlen(want[i])) != 0)
-                continue;
-            /* NOLINTNEXTLINE(cert-err34-c): the kernel's own numbers */
-            if (sscanf(at + strlen(want[i]), "%*X:%*X %*X:%*X %*X %u %*d %lu", &uid, &inode) == 2 &&
-                inode != 0) {
-                *ret_uid = uid;
-                return true;
-            }
-        }
-        line = end;
-    }
-    return false;
-}
-
-static char *read_all(const char *path)
-{
-    size_t size = 0, room = 65536;
-    char *text = malloc(room + 1);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-
-    while (text && fd >= 0) {
-        ssize_t n = read(fd, text + size, room - size);
-        char *more;
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            break;
-        size += (size_t)n;
-        if (size < room)
-            continue;
-        room *= 2;
-        more = room <= 64u << 20 ? realloc(text, room + 1) : NULL;
-        if (!more)
-            break;
-        text = more;
-    }
-    if (fd >= 0)
-        close(fd);
-    if (text)
-        text[size] = 0;
-    return text;
-}
-
-static bool owner_of(const struct sockaddr_in *peer, uint16_t port, uint32_t *ret_uid)
-{
-    static const char *const k_tables[] = {"/proc/thread-self/net/tcp", "/proc/thread-self/net/tcp6"};
-    int r = xs_tcp_owner(peer, port, ret_uid);
-    bool found = false;
-
-    if (r != -ENOTSUP)
-        return r == 0;
-    for (size_t i = 0; i < XS_ARRAY_LEN(k_tables) && !found; i++) {
-        char *table = read_all(k_tables[i]);
-
-        found =
-            table && xs_guard_find_owner(table, peer->sin_addr.s_addr, ntohs(peer->sin_port), port, ret_uid);
-        free(table);
-    }
-    return found;
+    token = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "X-XSched-Token");
+    if (!token)
+        return g_no_token;
+    return token_ok(token) ? NULL : "the token in X-XSched-Token is not that of xserver's configuration";
 }
 
 void xs_guard_peer(struct MHD_Connection *connection, uint16_t port, struct xs_asker *ret)
@@ -220,8 +120,7 @@ void xs_guard_peer(struct MHD_Connection *connection, uint16_t port, struct xs_a
     if (port) {
         info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
         if (info && info->client_addr && info->client_addr->sa_family == AF_INET)
-            ret->known =
-                owner_of((const struct sockaddr_in *)(const void *)info->client_addr, port, &ret->uid);
+            ret->known = xs_tcp_owner((const struct sockaddr_in *)(const void *)info->client_addr, port, &ret->uid) == 0;
         operates = ret->known && xs_operators_have_user(ret->uid);
     } else {
         info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);

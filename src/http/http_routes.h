@@ -3,9 +3,9 @@
 #ifndef XS_HTTP_ROUTES_H
 #define XS_HTTP_ROUTES_H
 
+#include "answers/text.h"
 #include "asks/ask_line.h"
 #include "http/http_events.h"
-#include "http/text.h"
 
 #include <jansson.h>
 #include <microhttpd.h>
@@ -18,7 +18,6 @@ struct xs_route_call {
     size_t body_bytes;
     uint16_t port;      /* that it came to; 0: the Unix socket */
     uint64_t share_key; /* of the user at the other end */
-    uint16_t http_port; /* the server's TCP port; 0: none */
     struct xs_line *line;
     struct xs_events *events;
 };
@@ -37,5 +36,8 @@ struct xs_route_answer {
 
 /** Answers it. @return HTTP status; 0: a stream began, there is nothing to send */
 int xs_route(struct xs_route_call *call, struct xs_route_answer *ret);
+
+/** Whether xserver's configuration says that there is no HTTP: then each answer is status 503. Any thread. */
+void xs_routes_set_off(bool off);
 
 #endif

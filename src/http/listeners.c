@@ -2,13 +2,13 @@
 /* Two listeners of libmicrohttpd, one thread each. Puts requests together. */
 #include "http/listeners.h"
 
+#include "answers/answer_json.h"
 #include "base/log.h"
 #include "host/interrupt_timer.h"
 #include "http/connections.h"
 #include "http/deadlines.h"
 #include "http/http_framing.h"
 #include "http/http_guard.h"
-#include "http/http_json.h"
 #include "http/http_routes.h"
 #include "http/reply.h"
 #include "http/tcp_owner.h"
@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <time.h>
 
 #define MAX_BODY_BYTES  65536u
@@ -140,7 +141,6 @@ static enum MHD_Result answer_it(struct xs_http *h, uint16_t port, struct MHD_Co
         .body_bytes = x->bytes,
         .port = port,
         .share_key = c && c->of.user ? c->of.user->key : 0,
-        .http_port = h->port,
         .line = h->line,
         .events = h->events,
     };
@@ -353,6 +353,15 @@ static int start_unix(struct xs_http *h, int fd)
     return h->unix_ ? 0 : -EIO;
 }
 
+static void name_unix(int fd)
+{
+    struct sockaddr_un at = {0};
+    socklen_t size = sizeof(at) - 1;
+
+    if (getsockname(fd, (struct sockaddr *)&at, &size) == 0 && at.sun_path[0])
+        xs_guard_set_unix_path(at.sun_path);
+}
+
 int xs_http_start(struct xs_line *line, int tcp_fd, int unix_fd, bool share_by_pod, struct xs_http **ret)
 {
     struct xs_http *h = calloc(1, sizeof(*h));
@@ -361,12 +370,13 @@ int xs_http_start(struct xs_line *line, int tcp_fd, int unix_fd, bool share_by_p
     if (!h)
         return r;
     h->line = line;
+    name_unix(unix_fd);
     h->deadlines = xs_deadlines_new();
     h->shares = xs_connections_new(share_by_pod);
     if (h->deadlines && h->shares)
         r = tcp_fd >= 0 ? start_tcp(h, tcp_fd) : 0;
     if (r == 0)
-        h->events = xs_events_new(h->line, h->shares, h->port);
+        h->events = xs_events_new(h->line, h->shares);
     if (r == 0 && unix_fd >= 0)
         r = start_unix(h, unix_fd);
     if (r < 0) {

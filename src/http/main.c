@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* xsched-http: answers HTTP for an xserver, which it asks over that one's socket. xserver starts it. */
+/* xsched-http: answers HTTP for an xserver, which it asks over that one's socket. xserver starts it, or a systemd unit. */
 #include "asks/ask_line.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -7,6 +7,8 @@
 #include "host/operators.h"
 #include "host/subuids.h"
 #include "http/devices/nvml_reader.h"
+#include "http/given_sockets.h"
+#include "http/http_routes.h"
 #include "http/listeners.h"
 #include "transport/socket.h"
 
@@ -20,6 +22,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
+#define RELOAD_US   500000
 #define SETTINGS_NS (10 * XS_NS_PER_S) /* for xserver's answer to the first question */
 
 XS_EXPORT const char *argp_program_version = "xsched-http (XSched) " XSCHED_VERSION;
@@ -55,6 +58,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     struct http_arguments *a = state->input;
     enum xs_log_level level;
 
+    const char *wrong;
+
     switch (key) {
     case KEY_SOCKET:
         a->socket = arg;
@@ -74,8 +79,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         a->started = true;
         return 0;
     case ARGP_KEY_END:
-        if (!a->socket || (a->tcp < 0 && a->unix_ < 0))
-            argp_error(state, "xserver starts this program");
+        if (!a->socket)
+            argp_error(state, "give xserver's socket: --socket=PATH");
+        wrong = a->started || a->tcp >= 0 || a->unix_ >= 0 ? NULL : xs_given_sockets(&a->tcp, &a->unix_);
+        if (wrong)
+            argp_error(state, "%s", wrong);
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -85,7 +93,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 static const struct argp k_argp = {
     .options = k_options,
     .parser = parse,
-    .doc = "Answers HTTP for xserver(8): the status page, metrics and changes. xserver starts it where its option http is ON."};
+    .doc = "Answers HTTP for xserver(8): the status page, metrics and changes. xserver starts it where its option "
+           "http is ON, or a systemd unit does."};
 
 /* @return whether xserver answered */
 static bool get_settings(struct xs_line *line, uint64_t timeout_ns, struct xs_settings_record *ret)
@@ -113,6 +122,7 @@ static void take_settings(const struct xs_settings_record *settings)
 {
     xs_operators_set(settings->operators);
     xs_http_set_token(settings->token);
+    xs_routes_set_off(!settings->http);
     xs_subuids_load();
 }
 
@@ -179,9 +189,12 @@ int main(int argc, char **argv)
         XS_ERRO("cannot answer HTTP");
         return EXIT_FAILURE;
     }
-    while ((came = wait_for(signals, a.started)) == RELOAD)
+    while ((came = wait_for(signals, a.started)) == RELOAD) {
+        if (!a.started) /* xserver has the same order, and may not have read its file yet */
+            usleep(RELOAD_US);
         if (get_settings(line, SETTINGS_NS, &settings))
             take_settings(&settings);
+    }
     if (came == XSERVER_IS_GONE)
         _exit(EXIT_SUCCESS); /* another one may want the port at once */
     xs_http_stop(http);

@@ -2,6 +2,8 @@
 #include "query/ask_xserver.h"
 
 #include "base/env.h"
+#include "base/str.h"
+#include "query/ask_socket.h"
 #include "query/find_xserver.h"
 #include "query/stopped.h"
 #include "transport/http_socket.h"
@@ -10,6 +12,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* The places without an answer, for the message. */
 struct tried {
@@ -52,8 +55,9 @@ static bool is_stopped(void *ctx)
     return true;
 }
 
-/* Why no answer came, by the name of the socket that the user knows: its HTTP socket is beside it. */
-static void note_socket(struct tried *t, const struct asked_server *server, const char *http, int r, const char *error)
+/* Why no answer came, by the name of the socket that the user knows: its HTTP socket is beside it.
+ * @param where  that it asked */
+static void note_socket(struct tried *t, const struct asked_server *server, const char *where, int r, const char *error)
 {
     int there = xs_place_probe(server->socket, NULL, NULL);
 
@@ -63,21 +67,38 @@ static void note_socket(struct tried *t, const struct asked_server *server, cons
     else if (!xs_place_is_up(there))
         note(t, "\n  %s: %s", server->socket, xs_place_text(there));
     else if (r == -ECONNREFUSED)
-        note(t, "\n  %s: an xserver is there that answers no questions (http = OFF?)", server->socket);
+        note(t, "\n  %s: an xserver is there that does not answer this over HTTP (http = OFF?)", server->socket);
     else
-        note(t, "\n  %s: %s", http, error);
+        note(t, "\n  %s: %s", where, error);
 }
 
-/* @param server_socket  xserver's; or its HTTP socket itself, which a user may well name */
+/* @return as xs_socket_ask() */
+static int ask_directly(const char *server_socket, const char *method, const char *path, const char *body, struct tried *tried,
+                        struct xs_http_answer *ret)
+{
+    struct asked_server server = {.socket = server_socket};
+    int r = xs_socket_ask(server_socket, method, path, body, ret);
+
+    if (r == -EHOSTDOWN)
+        is_stopped(&server);
+    if (r < 0 && r != -EOPNOTSUPP)
+        note_socket(tried, &server, server_socket, r, strerror(-r));
+    return r;
+}
+
+/* Directly, or over HTTP: what xsched-http alone knows; an xserver of another build; with the token.
+ * @param server_socket  xserver's; or its HTTP socket itself, which a user may well name */
 static int ask_unix(const struct xs_ask_where *w, const char *server_socket, const char *method,
                     const char *path, const char *body, struct tried *tried, struct xs_http_answer *ret)
 {
     char http[PATH_MAX], error[256];
     struct asked_server server = {.socket = server_socket};
     struct xs_http_target target = {.unix_path = http, .token = w->token, .is_stopped = is_stopped, .ctx = &server};
-    bool direct = xs_http_socket_reserved(server_socket);
-    int r;
+    bool direct = xs_http_socket_reserved(server_socket); /* HTTP's */
+    int r = direct || w->token ? -EOPNOTSUPP : ask_directly(server_socket, method, path, body, tried, ret);
 
+    if (r != -EOPNOTSUPP)
+        return r;
     if (direct)
         snprintf(http, sizeof(http), "%s", server_socket);
     else
@@ -107,22 +128,44 @@ static int ask_tcp(const struct xs_ask_where *w, const char *method, const char 
     return r;
 }
 
+/* The socket of the user's or the host's xserver that has this port.
+ * @return false: none has it */
+static bool find_port(const struct xs_places *places, uint16_t port, char *ret, size_t size)
+{
+    for (size_t i = 0; i < places->count; i++) {
+        const struct xs_place *p = &places->items[i];
+
+        if (xs_place_probe(p->path, NULL, NULL) == 0 && xs_socket_http_port(p->path) == port)
+            return xs_str_copy(ret, size, p->path);
+    }
+    return false;
+}
+
 int xs_ask(const struct xs_ask_where *w, const char *method, const char *path, const char *body,
            struct xs_http_answer *ret, char *ret_tried, size_t size)
 {
     struct tried tried = {.text = ret_tried, .size = size};
+    char with_port[PATH_MAX];
     struct xs_places *places;
+    bool local;
     int r = -ENOENT;
 
     ret_tried[0] = 0;
     if (w->socket)
         return ask_unix(w, w->socket, method, path, body, &tried, ret);
-    if (w->address || w->port)
+    local = !w->address || !strcmp(w->address, "127.0.0.1") || !strcmp(w->address, "localhost");
+    if (!local || (w->token && (w->address || w->port)))
         return ask_tcp(w, method, path, body, &tried, ret);
     places = malloc(sizeof(*places));
     if (!places)
         return -ENOMEM;
     xs_places_get(places);
+    if (w->address || w->port) {
+        bool found = find_port(places, w->port ? w->port : XS_ASK_PORT, with_port, sizeof(with_port));
+
+        free(places);
+        return found ? ask_unix(w, with_port, method, path, body, &tried, ret) : ask_tcp(w, method, path, body, &tried, ret);
+    }
     for (size_t i = 0; i < places->count; i++) {
         /* skip a folder that another user made */
         if (xs_place_probe(places->items[i].path, NULL, NULL) == -EPERM)

@@ -8,9 +8,10 @@
 #define XS_ASK_PORT 50000
 
 struct xs_ask_where {
-    const char *socket;  /* xserver's; its HTTP socket is beside it */
+    const char *socket;  /* xserver's; its HTTP socket is beside it, for the paths of xsched-http */
     const char *address; /* or a host, 127.0.0.1 when there is only a port, ... */
-    uint16_t port;       /* ... and its port; 0: the usual one */
+    uint16_t port;       /* ... and its port; 0: the usual one. An address of this host without a token: the xserver of
+                            this user or of the host that has this port, over its socket */
     const char *token; /* goes over TCP only with an address or a port */
     /* none of these: XSCHED_SOCKET and no other; else this user's, the host's, the usual port */
 };

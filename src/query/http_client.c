@@ -5,140 +5,277 @@
 #include "base/str.h"
 #include "transport/token.h"
 
-#include <curl/curl.h>
 #include <errno.h>
+#include <netdb.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #define ANSWER_MAX_BYTES (256u << 20)
+#define HEAD_BYTES       65536u /* of an answer, at most */
+#define TIMEOUT_MS       5000
+#define LOOK_NS          XS_NS_PER_S
 
-static size_t take(char *data, size_t size, size_t count, void *ctx)
-{
-    struct xs_http_answer *a = ctx;
-    size_t more = size * count;
-    char *grown;
-
-    if (more > ANSWER_MAX_BYTES - a->bytes)
-        return 0;
-    grown = realloc(a->body, a->bytes + more + 1);
-    if (!grown)
-        return 0;
-    a->body = grown;
-    memcpy(a->body + a->bytes, data, more);
-    a->bytes += more;
-    a->body[a->bytes] = 0;
-    return more;
-}
-
-static struct curl_slist *headers(const struct xs_http_target *target, bool *ret_ok)
-{
-    struct curl_slist *list = NULL, *longer;
-    char token[XS_TOKEN_BYTES + 24];
-    /* a header of our own: a page in a browser cannot send it to another origin without asking */
-    const char *lines[4] = {"Content-Type: application/json", "X-XSched: 1", "Expect:", NULL};
-
-    if (target->token) {
-        snprintf(token, sizeof(token), "X-XSched-Token: %s", target->token);
-        lines[3] = token;
-    }
-    *ret_ok = true;
-    for (size_t i = 0; i < XS_ARRAY_LEN(lines) && lines[i]; i++) {
-        longer = curl_slist_append(list, lines[i]);
-        if (!longer) {
-            *ret_ok = false;
-            break;
-        }
-        list = longer;
-    }
-    return list;
-}
-
-/* Whether the server stands still. It is asked only where an answer is late: most questions cost nothing for it. */
-struct watch {
+struct http_exchange {
     const struct xs_http_target *target;
-    uint64_t look_ns; /* the next time */
+    int fd;
+    uint64_t end_ns, look_ns; /* look_ns: the next time to see whether the server is stopped */
+    char *data;               /* what came, with a zero at its end */
+    size_t bytes, room;
 };
 
-static int watch(void *ctx, curl_off_t all, curl_off_t received, curl_off_t all_up, curl_off_t sent)
+/* @return 0; -ETIMEDOUT, or -EHOSTDOWN: the server is stopped */
+static int wait_for(struct http_exchange *x, short events)
 {
-    struct watch *w = ctx;
+    struct pollfd p = {.fd = x->fd, .events = events};
 
-    (void)all;
-    (void)received;
-    (void)all_up;
-    (void)sent;
-    if (xs_now_ns() < w->look_ns)
-        return 0;
-    w->look_ns = xs_now_ns() + XS_NS_PER_S;
-    return w->target->is_stopped(w->target->ctx);
+    for (;;) {
+        uint64_t now_ns = xs_now_ns(), until_ns = x->target->is_stopped ? XS_MIN(x->end_ns, x->look_ns) : x->end_ns;
+
+        if (now_ns >= x->end_ns)
+            return -ETIMEDOUT;
+        if (poll(&p, 1, until_ns > now_ns ? (int)((until_ns - now_ns) / XS_NS_PER_MS) + 1 : 0) > 0)
+            return 0;
+        now_ns = xs_now_ns();
+        if (!x->target->is_stopped || now_ns < x->look_ns)
+            continue;
+        x->look_ns = now_ns + LOOK_NS;
+        if (x->target->is_stopped(x->target->ctx))
+            return -EHOSTDOWN;
+    }
 }
 
-static int error_of(CURLcode code, long os_errno)
+static int connect_to(struct http_exchange *x, const struct sockaddr *to, socklen_t size)
 {
-    if (code == CURLE_COULDNT_CONNECT)
-        return os_errno == EACCES || os_errno == EPERM ? -EACCES : -ECONNREFUSED;
-    if (code == CURLE_ABORTED_BY_CALLBACK)
-        return -EHOSTDOWN;
-    return code == CURLE_OPERATION_TIMEDOUT ? -ETIMEDOUT : -EIO;
+    socklen_t error_size = sizeof(int);
+    int err = 0;
+
+    x->fd = socket(to->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (x->fd < 0)
+        return -errno;
+    /* on a Unix socket EAGAIN: its queue of connections is full */
+    while (connect(x->fd, to, size) < 0) {
+        if (errno == EAGAIN && xs_now_ns() < x->end_ns) {
+            usleep(1000);
+            continue;
+        }
+        if (errno != EINPROGRESS)
+            return errno == EAGAIN ? -ETIMEDOUT : -errno;
+        err = wait_for(x, POLLOUT);
+        if (err == 0 && getsockopt(x->fd, SOL_SOCKET, SO_ERROR, &err, &error_size) == 0)
+            err = -err;
+        return err;
+    }
+    return 0;
+}
+
+static int connect_unix(struct http_exchange *x, const char *path)
+{
+    struct sockaddr_un to = {.sun_family = AF_UNIX};
+
+    if (!xs_str_copy(to.sun_path, sizeof(to.sun_path), path))
+        return -ENAMETOOLONG;
+    return connect_to(x, (struct sockaddr *)&to, sizeof(to));
+}
+
+/* @return 0 or -errno; with -EIO there is a text in ret_error */
+static int connect_tcp(struct http_exchange *x, const char *host, uint16_t port, char *ret_error, size_t error_size)
+{
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *all, *one;
+    char name[256], number[8];
+    size_t length;
+    int err;
+
+    if (!xs_str_copy(name, sizeof(name), host[0] == '[' ? host + 1 : host))
+        return -ENAMETOOLONG;
+    length = strlen(name);
+    if (host[0] == '[' && length && name[length - 1] == ']')
+        name[length - 1] = 0;
+    snprintf(number, sizeof(number), "%u", port);
+    err = getaddrinfo(name, number, &hints, &all);
+    if (err) {
+        snprintf(ret_error, error_size, "no such host: %s", err == EAI_SYSTEM ? strerror(errno) : gai_strerror(err));
+        return -EIO;
+    }
+    err = -ECONNREFUSED;
+    for (one = all; one; one = one->ai_next) {
+        err = connect_to(x, one->ai_addr, one->ai_addrlen);
+        if (err == 0 || err == -EHOSTDOWN)
+            break;
+        if (x->fd >= 0)
+            close(x->fd);
+        x->fd = -1;
+    }
+    freeaddrinfo(all);
+    return err;
+}
+
+static int send_all(struct http_exchange *x, const char *data, size_t bytes)
+{
+    while (bytes > 0) {
+        ssize_t n = send(x->fd, data, bytes, MSG_NOSIGNAL);
+
+        if (n >= 0) {
+            data += n;
+            bytes -= (size_t)n;
+            continue;
+        }
+        if (errno == EPIPE || errno == ECONNRESET) /* it may have answered before */
+            return 0;
+        if (errno != EAGAIN && errno != EINTR)
+            return -errno;
+        n = wait_for(x, POLLOUT);
+        if (n < 0)
+            return (int)n;
+    }
+    return 0;
+}
+
+/* HTTP/1.0: the answer comes in one piece, and its end is that of the connection. */
+static int send_request(struct http_exchange *x, const char *method, const char *path, const char *body)
+{
+    const struct xs_http_target *t = x->target;
+    size_t size = strlen(path) + XS_TOKEN_BYTES + 512;
+    bool post = strcmp(method, "POST") == 0;
+    char *head = malloc(size), port[8] = "";
+    int n, err;
+
+    if (!head)
+        return -ENOMEM;
+    if (!t->unix_path)
+        snprintf(port, sizeof(port), ":%u", t->port);
+    n = snprintf(head, size, "%s %s HTTP/1.0\r\nHost: %.255s%s\r\nAccept: */*\r\nConnection: close\r\n%s%s%s", method, path,
+                 t->unix_path ? "localhost" : t->address, port, t->token ? "X-XSched-Token: " : "", t->token ? t->token : "",
+                 t->token ? "\r\n" : "");
+    if (post)
+        n += snprintf(head + n, size - (size_t)n, "Content-Type: application/json\r\nContent-Length: %zu\r\n",
+                      body ? strlen(body) : 0);
+    n += snprintf(head + n, size - (size_t)n, "\r\n");
+    err = send_all(x, head, (size_t)n);
+    free(head);
+    return err == 0 && post && body ? send_all(x, body, strlen(body)) : err;
+}
+
+static int read_all(struct http_exchange *x)
+{
+    for (;;) {
+        ssize_t n;
+
+        if (x->room - x->bytes < 4096) {
+            size_t room = XS_MAX(x->room * 2, (size_t)16384);
+            char *more = room <= ANSWER_MAX_BYTES ? realloc(x->data, room) : NULL;
+
+            if (!more)
+                return room <= ANSWER_MAX_BYTES ? -ENOMEM : -EMSGSIZE;
+            x->data = more;
+            x->room = room;
+        }
+        n = recv(x->fd, x->data + x->bytes, x->room - x->bytes - 1, 0);
+        if (n > 0)
+            x->bytes += (size_t)n;
+        x->data[x->bytes] = 0;
+        if (n == 0 || (n < 0 && errno == ECONNRESET && x->bytes > 0))
+            return 0;
+        if (n < 0 && errno != EAGAIN && errno != EINTR)
+            return -errno;
+        if (n < 0 && (n = wait_for(x, POLLIN)) < 0)
+            return (int)n;
+    }
+}
+
+/* Where an answer says how long it is, all of it must be there. @return false: it is none of HTTP, or not whole */
+static bool take_answer(struct http_exchange *x, struct xs_http_answer *ret)
+{
+    char *end = x->data ? strstr(x->data, "\r\n\r\n") : NULL, *line;
+    uint64_t status, length;
+    size_t head;
+
+    if (!end || (size_t)(end - x->data) > HEAD_BYTES || strncmp(x->data, "HTTP/1.", 7) != 0 || strlen(x->data) < 12 ||
+        x->data[8] != ' ' || (x->data[12] != ' ' && x->data[12] != '\r'))
+        return false;
+    x->data[12] = 0;
+    if (xs_str_parse_u64(x->data + 9, 10, &status) < 0)
+        return false;
+    *end = 0;
+    head = (size_t)(end - x->data) + 4;
+    for (line = strstr(x->data + 13, "\r\n"); line; line = strstr(line, "\r\n")) {
+        static const char k_name[] = "Content-Length:";
+
+        line += 2;
+        if (strncasecmp(line, k_name, sizeof(k_name) - 1) != 0)
+            continue;
+        line += sizeof(k_name) - 1;
+        line += strspn(line, " ");
+        line[strcspn(line, "\r ")] = 0;
+        if (xs_str_parse_u64(line, 10, &length) < 0 || length > x->bytes - head)
+            return false;
+        x->bytes = head + length;
+        break;
+    }
+    memmove(x->data, x->data + head, x->bytes - head);
+    x->bytes -= head;
+    x->data[x->bytes] = 0;
+    *ret = (struct xs_http_answer){.status = (long)status, .body = x->data, .bytes = x->bytes};
+    return true;
+}
+
+static const char *text_of(int err)
+{
+    return err == -ETIMEDOUT ? "no answer in time" : err == -EMSGSIZE ? "the answer is too long" : strerror(-err);
+}
+
+/* A caller tells these apart; all others are one. */
+static int known(int err)
+{
+    switch (err) {
+    case -EPERM:
+        return -EACCES;
+    case -ENOENT: /* a Unix socket that is not there */
+        return -ECONNREFUSED;
+    case -ECONNREFUSED:
+    case -EACCES:
+    case -ETIMEDOUT:
+    case -EHOSTDOWN:
+        return err;
+    default:
+        return -EIO;
+    }
 }
 
 int xs_http_ask(const struct xs_http_target *target, const char *method, const char *path, const char *body,
                 struct xs_http_answer *ret, char *ret_error, size_t error_size)
 {
-    struct xs_http_answer a = {0, NULL, 0};
-    char url[4096], why[CURL_ERROR_SIZE] = "";
-    struct watch watched = {target, xs_now_ns() + XS_NS_PER_S};
-    struct curl_slist *list;
-    bool post = strcmp(method, "POST") == 0, ok;
-    CURLcode code;
-    long os_errno = 0;
-    int r;
-    CURL *c = curl_easy_init();
+    uint64_t now_ns = xs_now_ns();
+    struct http_exchange x = {
+        .target = target,
+        .fd = -1,
+        .end_ns = now_ns + (uint64_t)(target->timeout_ms ? target->timeout_ms : TIMEOUT_MS) * XS_NS_PER_MS,
+        .look_ns = now_ns + LOOK_NS,
+    };
+    int err;
 
-    if (!c) {
-        xs_str_copy(ret_error, error_size, "out of memory");
-        return -EIO;
+    ret_error[0] = 0;
+    err = target->unix_path ? connect_unix(&x, target->unix_path)
+                            : connect_tcp(&x, target->address, target->port, ret_error, error_size);
+    if (err == 0)
+        err = send_request(&x, method, path, body);
+    if (err == 0)
+        err = read_all(&x);
+    if (err == 0 && !take_answer(&x, ret)) {
+        xs_str_copy(ret_error, error_size, x.bytes ? "the answer is none of HTTP, or not whole" : "it closed the connection");
+        err = -EIO;
     }
-    if (target->unix_path)
-        snprintf(url, sizeof(url), "http://localhost%s", path);
-    else
-        snprintf(url, sizeof(url), "http://%s:%u%s", target->address, target->port, path);
-    list = headers(target, &ok);
-    curl_easy_setopt(c, CURLOPT_URL, url);
-    curl_easy_setopt(c, CURLOPT_PROXY, "");
-    curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(c, CURLOPT_TIMEOUT_MS, target->timeout_ms ? target->timeout_ms : 5000L);
-    curl_easy_setopt(c, CURLOPT_ERRORBUFFER, why);
-    curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, take);
-    curl_easy_setopt(c, CURLOPT_WRITEDATA, &a);
-    curl_easy_setopt(c, CURLOPT_HTTPHEADER, list);
-    if (target->is_stopped) {
-        curl_easy_setopt(c, CURLOPT_XFERINFOFUNCTION, watch);
-        curl_easy_setopt(c, CURLOPT_XFERINFODATA, &watched);
-        curl_easy_setopt(c, CURLOPT_NOPROGRESS, 0L);
-    }
-    if (target->unix_path)
-        curl_easy_setopt(c, CURLOPT_UNIX_SOCKET_PATH, target->unix_path);
-    if (post)
-        curl_easy_setopt(c, CURLOPT_POSTFIELDS, body ? body : "");
-    code = ok ? curl_easy_perform(c) : CURLE_OUT_OF_MEMORY;
-    if (code == CURLE_OK)
-        curl_easy_getinfo(c, CURLINFO_RESPONSE_CODE, &a.status);
-    else
-        curl_easy_getinfo(c, CURLINFO_OS_ERRNO, &os_errno);
-    curl_slist_free_all(list);
-    curl_easy_cleanup(c);
-    if (code == CURLE_OK && !a.body && !(a.body = calloc(1, 1)))
-        code = CURLE_OUT_OF_MEMORY;
-    if (code != CURLE_OK) {
-        free(a.body);
-        xs_str_copy(ret_error, error_size, why[0] ? why : curl_easy_strerror(code));
-        r = error_of(code, os_errno);
-        if (r == -EACCES)
-            xs_str_copy(ret_error, error_size, strerror(EACCES));
-        return r;
-    }
-    *ret = a;
-    return 0;
+    if (x.fd >= 0)
+        close(x.fd);
+    if (err == 0)
+        return 0;
+    free(x.data);
+    if (!ret_error[0])
+        xs_str_copy(ret_error, error_size, text_of(err));
+    return known(err);
 }

@@ -5,7 +5,10 @@
  * that the others leave the device, and they stay away until that wait ends.
  *
  * A stream takes some hundred commands behind a gate. Where a step has more, the program opens the gate when the stream is
- * full. The device does that work, and then further commands gather. */
+ * full. The device does that work, and then further commands gather.
+ *
+ * Where a helper thread waits and the program launches on, the gate opens before the graph of a step (step_graph.h), and the
+ * step ends as the device has done all that came up to its end. The wait, which begins at some time, does not matter. */
 #include "sched/internal.h"
 #include "sched/stage.h"
 
@@ -14,7 +17,8 @@
 #define HOLDS_TRUSTED_NS (8 * XS_NS_PER_MS)
 #define HOLDS_MOST_NS  (100 * XS_NS_PER_MS)
 #define OTHERS_NS      XS_NS_PER_S                 /* follows its steps for so long after others had work */
-#define DRAIN_LOOK_NS  (50 * XS_NS_PER_US)
+#define LOOK_NS        (50 * XS_NS_PER_US)         /* looks at a program, as long as it matters how far it is */
+#define LIGHT_NS       (30 * XS_NS_PER_US)         /* what is left of so little work is no reason to stay */
 #define PASSED_MOST    8u                          /* waits for earlier commands alone, before those count as ends of steps */
 
 static const struct xs_list *list_of(const struct xs_entity *e, int i)
@@ -100,7 +104,7 @@ static void tell(struct xs_entity *e, uint32_t to, uint32_t ring_at)
 /* For tests: without anything learnt, and another number each time. */
 static struct xs_step_plan any_plan(const struct xs_gather *g)
 {
-    return (struct xs_step_plan){.to = 1 + (uint32_t)(g->entered % 13), .off_at = (uint32_t)(g->entered % 5),
+    return (struct xs_step_plan){.to = 1 + (uint32_t)(g->entered % 13), .lead = (uint32_t)(g->entered % 5),
                                  .off_ns = UINT64_MAX, .opens_ns = XS_NS_PER_MS};
 }
 
@@ -115,7 +119,7 @@ static void begin_step(struct xs_entity *e, uint64_t now_ns)
     g->first_ns = g->entered > g->step_entered ? now_ns : 0;
     g->until_ns = g->lead_ns = 0;
     g->off_ns = UINT64_MAX;
-    g->gathered = g->drains = g->expired = g->spoiled = false;
+    g->gathered = g->drains = g->expired = g->spoiled = g->observed = false;
     g->plan = (struct xs_step_plan){.off_ns = UINT64_MAX};
     if (g->steps)
         g->plan = e->sched->config.gather == XS_SCHED_GATHER_ALWAYS ? any_plan(g) : xs_steps_plan(g->steps);
@@ -144,9 +148,51 @@ static uint64_t came(const struct xs_entity *e)
     return e->gather.entered - e->gather.seen_entered;
 }
 
+/* The one that has graphs; NULL: none has, or several have. */
+static struct xs_sched_queue *graph_queue(const struct xs_entity *e)
+{
+    struct xs_sched_queue *with = NULL;
+    unsigned n = 0;
+
+    EACH_QUEUE(q, e)
+        if (q->client && atomic_load_explicit(&q->client->graphs, memory_order_relaxed)) {
+            with = q;
+            n++;
+        }
+    return n == 1 ? with : NULL;
+}
+
+static bool has_graph(const struct xs_gather *g)
+{
+    return g->helped && xs_step_graph_is_known(&g->graph);
+}
+
+/* So many further commands gather before the gate opens. */
 static uint32_t left(const struct xs_entity *e)
 {
-    return e->gather.plan.to > came(e) ? (uint32_t)(e->gather.plan.to - came(e)) : 0;
+    const struct xs_gather *g = &e->gather;
+    uint64_t come = came(e), to = g->plan.to;
+
+    if (has_graph(g)) {
+        come = g->graph_entered;
+        to = g->plan.to ? xs_step_graph_next(&g->graph) - 1 : 0;
+    }
+    return to > come ? (uint32_t)(to - come) : 0;
+}
+
+static void look_graph(struct xs_entity *e, uint64_t now_ns)
+{
+    struct xs_gather *g = &e->gather;
+    struct xs_sched_queue *q = graph_queue(e);
+
+    if (q != g->graph_queue) {
+        g->graph_queue = q;
+        g->graph = (struct xs_step_graph){0};
+    }
+    if (!q)
+        return;
+    xs_step_graph_look(&g->graph, atomic_load_explicit(&q->client->graphs, memory_order_relaxed), now_ns);
+    g->graph_entered = q->entered;
 }
 
 /* They gather for so long at most: some times as long as the last of them is expected to take. A processor that does something
@@ -170,7 +216,7 @@ static void hold(struct xs_entity *e)
     g->drains = false;
     g->closes = true;
     g->awaited = g->others_left = false;
-    tell(e, left(e), g->plan.off_at > came(e) ? (uint32_t)(g->plan.off_at - came(e)) : 0);
+    tell(e, left(e), g->plan.lead && left(e) > g->plan.lead ? left(e) - g->plan.lead : 0);
 }
 
 static uint32_t waiters(const struct xs_entity *e)
@@ -208,7 +254,7 @@ static void opened(struct xs_entity *e, uint64_t now_ns)
         q->gather_opened = q->entered;
         xs_queue_permit(q, !q->barred, now_ns);
     }
-    e->gather.drains = !e->gather.expired && may_hold_more(e);
+    e->gather.drains = !e->gather.expired && !has_graph(&e->gather) && may_hold_more(e);
 }
 
 static bool any_opened(const struct xs_entity *e)
@@ -275,30 +321,62 @@ static void read_end(struct xs_entity *e, uint64_t now_ns)
             since += q->entered - XS_MIN(XS_WAITED_NUMBER(waited_to(q)), q->entered);
     }
     e->gather.ended = XS_MAX(e->gather.ended, e->gather.entered - XS_MIN(since, e->gather.entered));
+    if (e->gather.helper && e->gather.graph_queue)
+        xs_step_graph_waited(&e->gather.graph, XS_WAITED_NUMBER(waited_to(e->gather.graph_queue)));
 }
 
-static void end_step(struct xs_sched *s, struct xs_entity *e, uint64_t now_ns)
+/* The device has done what came of this step, and the rest of it is a wait. */
+static bool ends_early(const struct xs_entity *e)
+{
+    const struct xs_gather *g = &e->gather;
+    uint64_t last = xs_step_graph_last(&g->graph);
+
+    if (g->phase != XS_GATHER_OPEN || !has_graph(g) || !last || g->graph_entered < last || g->graph.at <= g->graph_before ||
+        g->graph_queue->completed < g->graph.at)
+        return false;
+    EACH_QUEUE(q, e)
+        if (q->completed < q->entered && q->est_left_ns > LIGHT_NS)
+            return false;
+    return true;
+}
+
+/* @param early  before the wait for it ends */
+static void end_step(struct xs_sched *s, struct xs_entity *e, bool early, uint64_t now_ns)
 {
     struct xs_gather *g = &e->gather;
     uint64_t first_ns = g->first_ns ? g->first_ns : now_ns;
     struct xs_step step;
+    bool is_late;
 
     g->seen_waited_ns = g->waited_ns;
     read_end(e, now_ns);
+    if (early)
+        g->ended = g->entered;
+    else if (g->early)            /* this wait was for the step before */
+        g->ended = g->step_entered;
+    g->early = early ? PASSED_MOST : g->early && !g->helper ? g->early - 1 : 0;
     step = (struct xs_step){.commands = (uint32_t)XS_MIN(g->ended - g->step_entered, (uint64_t)UINT32_MAX / 2),
                             .gap_ns = first_ns - XS_MIN(g->step_ns, first_ns), .ns = now_ns - first_ns,
                             .waited_ns = g->waited_ns - g->step_waited_ns, .gathered = g->gathered,
                             .period_ns = g->before_ns ? first_ns - XS_MIN(g->before_ns, first_ns) : 0,
-                            .lead_ns = g->lead_ns, .alone = g->phase == XS_GATHER_ALONE, .helper = g->helper,
-                            .overdue = g->expired, .spoiled = g->spoiled};
+                            .lead_ns = g->lead_ns, .alone = g->phase == XS_GATHER_ALONE, .helper = early || g->helper,
+                            .graph = has_graph(g), .overdue = g->expired, .spoiled = g->spoiled};
+    if (step.graph) {             /* the wait began now sooner and now later */
+        step.commands = g->graph.length;
+        step.period_ns = g->graph.at > g->graph_before ? g->graph.before_ns : 0;
+    }
     if (g->ended <= g->step_entered) { /* a wait for what was complete */
         g->step_waited_ns = g->waited_ns;
         return;
     }
     /* A program that looks after earlier work goes on with this step, if it waits for its last commands now and then. */
-    g->passed = g->last ? 0 : XS_MIN(g->passed + 1, PASSED_MOST);
-    if (g->passed && g->passed < PASSED_MOST)
+    if (!early)
+        g->passed = g->last ? 0 : XS_MIN(g->passed + 1, PASSED_MOST);
+    if (g->passed && g->passed < PASSED_MOST && !early)
         return;
+    g->helped = step.helper;
+    xs_step_graph_ended(&g->graph);
+    g->graph_before = g->graph.at;
     xs_steps_ended(g->steps, &step);
     release(e);
     g->phase = XS_GATHER_OFF;
@@ -313,7 +391,9 @@ static void end_step(struct xs_sched *s, struct xs_entity *e, uint64_t now_ns)
         g->phase = XS_GATHER_ALONE;
         g->back_ns = now_ns + g->plan.alone_ns;
     }
-    if (!g->plan.to || !may_hold(e))
+    is_late = g->plan.to && has_graph(g) && xs_step_graph_next(&g->graph) <= g->graph_entered;
+    g->observed = g->helped && (g->plan.alone_ns || is_late);
+    if (!left(e) || !may_hold(e))
         return;
     hold(e);
     if (g->plan.off_ns != UINT64_MAX)
@@ -326,7 +406,7 @@ static void look_leave(struct xs_entity *e, uint64_t now_ns)
     struct xs_gather *g = &e->gather;
 
     if (g->phase == XS_GATHER_HOLDS && !g->others_left &&
-        (now_ns >= g->off_ns || (g->plan.off_at && came(e) >= g->plan.off_at))) {
+        (now_ns >= g->off_ns || (g->plan.lead && left(e) <= g->plan.lead))) {
         g->phase = XS_GATHER_LEAVE;
         g->others_left = true;
         g->left_ns = now_ns;
@@ -338,6 +418,25 @@ static void look_leave(struct xs_entity *e, uint64_t now_ns)
         else
             g->phase = g->phase == XS_GATHER_LEAVE ? XS_GATHER_HOLDS : XS_GATHER_OFF;
     }
+}
+
+/* It matters how far it is, and it does not ring. */
+static bool is_watched(const struct xs_gather *g)
+{
+    return g->observed || (has_graph(g) && (g->phase == XS_GATHER_OPEN || g->phase == XS_GATHER_LEAVE));
+}
+
+static void look_watched(struct xs_sched *s, struct xs_entity *e, uint64_t now_ns)
+{
+    struct xs_gather *g = &e->gather;
+
+    EACH_QUEUE(q, e)
+        xs_queue_read(q, now_ns);
+    look_graph(e, now_ns);
+    if (xs_entity_gathers(e) && g->graph.at > g->graph_before)
+        opened(e, now_ns);        /* it came sooner than it used to */
+    if (ends_early(e))
+        end_step(s, e, true, now_ns);
 }
 
 static void follow_entity(struct xs_sched *s, struct xs_view *v, struct xs_entity *e, uint64_t now_ns)
@@ -352,12 +451,15 @@ static void follow_entity(struct xs_sched *s, struct xs_view *v, struct xs_entit
         g->drains = false;
         stop(e);
     }
+    look_graph(e, now_ns);
     g->spoiled |= !e->before.run && !xs_entity_gathers(e) && e->nready > 0;
     g->expired |= xs_entity_gathers(e) && g->until_ns && now_ns >= g->until_ns;
     if (xs_entity_gathers(e) && (any_opened(e) || g->awaited || g->expired))
         opened(e, now_ns);
     if (g->waited_ns != g->seen_waited_ns)
-        end_step(s, e, now_ns);
+        end_step(s, e, false, now_ns);
+    if (is_watched(g))
+        look_watched(s, e, now_ns);
     if (g->drains && !g->expired)
         look_drained(e, now_ns);
     g->drains &= !g->expired;
@@ -397,8 +499,8 @@ void xs_gather_judge(struct xs_sched *s, struct xs_view *v, uint64_t now_ns)
             xs_view_wake_at(v, XS_TIMER_gather, g->off_ns);
         if (xs_entity_keeps_others_off(e))
             xs_view_wake_at(v, XS_TIMER_gather, g->back_ns);
-        if (g->drains)
-            xs_view_wake_at(v, XS_TIMER_gather, now_ns + DRAIN_LOOK_NS);
+        if (g->drains || is_watched(g))
+            xs_view_wake_at(v, XS_TIMER_gather, now_ns + LOOK_NS);
     }
 }
 

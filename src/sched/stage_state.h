@@ -5,6 +5,7 @@
 #define XS_SCHED_STAGE_STATE_H
 
 #include "base/list.h"
+#include "sched/step_graph.h"
 #include "sched/steps.h"
 
 #include <stdbool.h>
@@ -91,6 +92,9 @@ struct xs_gather {
     uint64_t left_ns, lead_ns;                     /* they were told to leave then; so long before the last opening */
     uint64_t others_ns;                            /* others had work then */
     struct xs_step_plan plan;                      /* for the step under way */
+    struct xs_step_graph graph;                    /* where a helper thread waits */
+    struct xs_sched_queue *graph_queue;            /* which has it; NULL: none */
+    uint64_t graph_entered, graph_before;          /* commands of that; the last graph as the step began */
     struct xs_steps *steps;                        /* NULL: none were followed */
     enum xs_gather_phase phase;
     uint32_t passed;                               /* waits in a row that were not for its last commands */
@@ -104,6 +108,9 @@ struct xs_gather {
     bool spoiled;                                  /* it was suspended in this step */
     bool expired;                                  /* they gathered too long: no further command of this step does */
     bool drains;                                   /* its gathered commands run; further ones may gather after that */
+    uint32_t early;                                /* the step before ended before the wait for it; so many waits may be that */
+    bool helped;                                   /* a helper thread waits for its steps */
+    bool observed;                                 /* this step is, command by command */
     bool asked;                                    /* its owner knows that gates would be of use */
 };
 

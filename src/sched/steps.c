@@ -187,22 +187,21 @@ static void compare(struct xs_step_kind *k, uint64_t took, bool alone, bool gath
     k->gathered_took = took;
     if (!is_loss(k))
         return;
-    shrink(k, XS_MAX(commands_in(k, took / 1024 * (uint64_t)k->loss), k->to / 4));
+    if (k->graph)                 /* not one of them came later than by itself */
+        rest(k);
+    else
+        shrink(k, XS_MAX(commands_in(k, took / 1024 * (uint64_t)k->loss), k->to / 4));
     k->pairs = k->loss_off = 0;
     k->loss = 0;
 }
 
-/* The last commands of such a step may come at once, with a graph among them: the others are to leave earlier then. */
-static void learn_helped(struct xs_step_kind *k, const struct xs_step *step)
+/* The commands of a step do not come evenly: some at once, and others after a pause. */
+static void learn_lead(struct xs_step_kind *k, const struct xs_step *step)
 {
-    if (k->to && !k->late_once)
-        k->to = step->commands;
-    if (!step->gathered)
-        return;
     if (step->lead_ns < XS_STEP_LEAD_NS)
-        k->early = XS_MIN(k->early + 1, k->to);
-    else if (step->lead_ns > 2 * XS_STEP_LEAD_NS && k->early)
-        k->early--;
+        k->early = XS_MIN(k->early + 1, (int32_t)XS_MIN(k->commands, 1000u));
+    else if (step->lead_ns > XS_STEP_LEAD_NS + XS_STEP_LEAD_NS / 2)
+        k->early = XS_MAX(k->early - 1, -(int32_t)XS_MIN(k->commands, 1000u));
 }
 
 static void average(uint64_t *a, uint64_t value, bool known)
@@ -225,6 +224,7 @@ static void learn(struct xs_step_kind *k, const struct xs_step *step)
     average(&k->ns, step->ns, k->seen && !odd);
     k->commands = step->commands;
     k->helper = step->helper;
+    k->graph = step->graph;
     k->seen++;
     if (k->rest)
         k->rest--;
@@ -233,8 +233,10 @@ static void learn(struct xs_step_kind *k, const struct xs_step *step)
         rest(k);
     if (!odd && !step->helper)
         compare(k, step->ns, alone, step->gathered);
-    if (step->helper)
-        learn_helped(k, step);
+    if (step->helper && k->to && !k->late_once)
+        k->to = step->commands;
+    if (step->helper && step->gathered)
+        learn_lead(k, step);
     else if (step->gathered)
         learn_gathered(k, step, odd);
     if (alone && !odd)
@@ -284,6 +286,13 @@ static bool is_left_alone(const struct xs_steps *s, const struct xs_step_kind *k
     return k->helper && !s->helped;
 }
 
+static uint32_t lead_of(const struct xs_step_kind *k)
+{
+    int32_t lead = (int32_t)XS_MIN(commands_in(k, XS_STEP_LEAD_NS), 1000u) + k->early;
+
+    return (uint32_t)XS_MAX(XS_MIN(lead, (int32_t)XS_MIN(k->to, 1000u) - 1), 1);
+}
+
 struct xs_step_plan xs_steps_plan(const struct xs_steps *s)
 {
     const struct xs_step_kind *k = s->now;
@@ -301,7 +310,7 @@ struct xs_step_plan xs_steps_plan(const struct xs_steps *s)
     p.opens_ns = time_of(k, k->to);
     p.trusted = k->in_time >= TRUSTED;
     if (p.opens_ns > XS_STEP_LEAD_NS)
-        p.off_at = XS_MAX(k->to - XS_MIN(commands_in(k, XS_STEP_LEAD_NS) + k->early, k->to), 1u);
+        p.lead = lead_of(k);
     else if (k->gap_ns + p.opens_ns > XS_STEP_LEAD_NS + k->gap_off_ns && k->gap_off_ns < k->gap_ns / 4)
         p.off_ns = k->gap_ns - k->gap_off_ns + p.opens_ns - XS_STEP_LEAD_NS;
     return p;

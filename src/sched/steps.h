@@ -24,6 +24,7 @@ struct xs_step {
     uint64_t lead_ns;             /* others were told to leave the device so long before the gate opened */
     bool gathered, alone;         /* its commands gathered; others had left the device before it */
     bool helper;                  /* a thread that submits nothing waited, and the program went on meanwhile */
+    bool graph;                   /* ... and a graph, before which the gate opens, has most of the work (step_graph.h) */
     bool overdue;                 /* its commands gathered for so long that it did not seem to wait for them */
     bool spoiled;                 /* it was suspended meanwhile: only its number of commands says something */
 };
@@ -33,8 +34,8 @@ struct xs_step_kind {
     uint32_t before[2];           /* commands of the two steps before it, as they came first; the last one first */
     uint32_t seen, odd;           /* odd: grows with steps of another length than the one before */
     uint32_t commands, to;        /* as the last step had them; so many gather */
-    bool helper;                  /* as the last step */
-    uint32_t early;               /* others leave at so many commands before those that come within XS_STEP_LEAD_NS */
+    bool helper, graph;           /* as the last step */
+    int32_t early;                /* others leave at so many commands before those that come within XS_STEP_LEAD_NS */
     uint32_t rest, rests;         /* for so many steps none gathers; how often that came */
     uint32_t well;                /* steps that gathered since */
     uint32_t in_time;             /* likewise, none of which was overdue */
@@ -66,7 +67,7 @@ struct xs_steps {
 /** What is best for the step under way. */
 struct xs_step_plan {
     uint32_t to;                  /* so many commands gather; 0: none */
-    uint32_t off_at;              /* the others leave the device when this command comes; 0: see off_ns */
+    uint32_t lead;                /* the others leave the device so many commands before the last of these; 0: see off_ns */
     uint64_t off_ns;              /* ... so long after the step before ended; UINT64_MAX: as the gate opens */
     uint64_t alone_ns;            /* to 0: the others stay off the device for so long until it begins; 0: they do not */
     uint64_t opens_ns;            /* the last of these is expected so long after the first command */

@@ -82,7 +82,9 @@ struct xs_client_cell {
     _Atomic uint32_t marked_to;
     /* line 1: the device (platforms that write completion marks from the device) */
     _Atomic uint64_t marked;                /* as completed; readers take the larger */
-    uint64_t reserved1;
+    /* Threads of the process, before the vendor call: XS_GRAPHS(number, count), the last command that was a graph, and how
+     * many there were. 0: none, as on every page of an older process. */
+    _Atomic uint64_t graphs;
     /* Threads of the process, before waited_ns of the queue that was waited for: XS_WAITED(number, XS_WAITED_*). So many
      * commands the last wait that ended was for; in the other queues of the process so many had entered as it began. */
     _Atomic uint64_t waited_to;
@@ -191,6 +193,10 @@ struct xs_server_page {
 #define XS_WAITED_NUMBER(word)   ((uint64_t)(word) >> 2)
 #define XS_WAITED_LAST   1ull    /* no other commands had entered as it began */
 #define XS_WAITED_HELPER 2ull    /* by a thread that submits none */
+
+#define XS_GRAPHS(number, count) ((uint64_t)(number) << 16 | (uint16_t)(count))
+#define XS_GRAPHS_NUMBER(word)   ((uint64_t)(word) >> 16)
+#define XS_GRAPHS_COUNT(word)    ((uint16_t)(word))
 
 #define XS_LENT(number, priority) ((uint64_t)(number) << 16 | (uint16_t)(int16_t)(priority))
 #define XS_LENT_NUMBER(word)      ((uint64_t)(word) >> 16)

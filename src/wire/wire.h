@@ -45,7 +45,8 @@ enum {
 };
 
 /* ask.flags. FOR: the asker asks for the user that the message names; only who may change everything can, since that takes
- * no right that he has not. KNOWN, ALL: of that user, see struct xs_asker. HOLD, OUT, LOADS: struct xs_request_params */
+ * no right that he has not. KNOWN, ALL: of that user, see struct xs_asker. HOLD, OUT, LOADS: struct xs_request_params.
+ * REPEAT: xserver answers it again each for_ms, until the next question */
 enum {
     XS_ASK_FOR = 1u,
     XS_ASK_KNOWN = 2u,
@@ -53,9 +54,11 @@ enum {
     XS_ASK_HOLD = 8u,
     XS_ASK_OUT = 16u,
     XS_ASK_LOADS = 32u,
+    XS_ASK_REPEAT = 64u,
 };
-/* answer.flags. STATE, SETTINGS: that record comes first. MORE: there are events at which xserver did not look */
-enum { XS_ANSWER_STATE = 1u, XS_ANSWER_MORE = 2u, XS_ANSWER_SETTINGS = 4u };
+/* answer.flags. STATE, SETTINGS: that record comes first. MORE: there are events at which xserver did not look.
+ * ALL: the asker may see and change everything */
+enum { XS_ANSWER_STATE = 1u, XS_ANSWER_MORE = 2u, XS_ANSWER_SETTINGS = 4u, XS_ANSWER_ALL = 8u };
 
 enum xs_refused_reason {
     XS_REFUSED_NONE = 0,

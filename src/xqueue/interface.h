@@ -128,6 +128,7 @@ enum {
     XS_SUBMIT_WHOLE = 16u,        /* kernels that cannot run on a lane */
     XS_SUBMIT_OUTSIDE = 8u,       /* its call may wait for the device: it waits before it, at no gate */
     XS_SUBMIT_LOADED = 32u,       /* its call loads no code, with any key */
+    XS_SUBMIT_GRAPH = 128u,       /* a graph of many kernels */
     XS_SUBMIT_OURS = 64u,         /* no command of the program: a wait that counts as a command of its own */
 };
 

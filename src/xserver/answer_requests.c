@@ -190,6 +190,7 @@ static void look_at_state(struct xs_server *s, struct xs_request *r)
         count_own(s, r);
     if (r->asker.all)
         xs_str_copy(r->state.log_file, sizeof(r->state.log_file), xs_log_file_path());
+    r->state.http_port = s->http_port;
     r->state.uptime_ns = s->now_ns - s->started_ns;
     r->state.params = *xs_sched_params(s->sched);
     r->state.policy = policy->type;
@@ -419,6 +420,7 @@ static void settings(struct xs_server *s, struct xs_request *r)
         return;
     }
     r->settings.operators = xs_operators_group();
+    r->settings.http = s->options.http;
     r->settings.share_by_pod = strcmp(s->options.share_by, "pod") == 0;
     xs_str_copy(r->settings.token, sizeof(r->settings.token), s->options.token);
     xs_requests_answer(s, r, 200, "success");

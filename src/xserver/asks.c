@@ -87,6 +87,7 @@ bool xs_asks_take(struct xs_server *s, struct xs_client *c, const struct xs_msg_
     }
     r->of = c;
     r->began_ns = r->step_ns = xs_now_ns();
+    xs_subscribers_remove(c);
     c->asking->r = r;
     c->asking->layout = m->layout;
     c->asking->moved_ns = s->now_ns;
@@ -98,6 +99,8 @@ bool xs_asks_take(struct xs_server *s, struct xs_client *c, const struct xs_msg_
         wrong = "this xserver is XSched " XSCHED_VERSION ", and who asks is another build";
         status = 503;
     }
+    if (!wrong && r->params.repeat)
+        wrong = xs_subscribers_add(s, c, r);
     if (!wrong && (wrong = make_room(s, c, r)) != NULL)
         status = 503;
     if (!wrong && r->asker.all) /* a policy, say; other requests touch their devices themselves */
@@ -109,6 +112,24 @@ bool xs_asks_take(struct xs_server *s, struct xs_client *c, const struct xs_msg_
     if (!c->dead)
         xs_client_listen(s, c);
     return !c->dead;
+}
+
+void xs_asks_again(struct xs_server *s, struct xs_client *c, struct xs_request *r)
+{
+    const char *wrong;
+
+    r->of = c;
+    r->began_ns = r->step_ns = xs_now_ns();
+    c->asking->r = r;
+    c->asking->moved_ns = s->now_ns;
+    s->counts.requests++;
+    wrong = make_room(s, c, r);
+    if (wrong)
+        xs_requests_answer(s, r, 503, "%s", wrong);
+    else
+        xs_requests_handle(s, r);
+    if (!c->dead)
+        xs_client_listen(s, c);
 }
 
 static void give_back(struct xs_server *s, struct xs_client *c)
@@ -186,6 +207,7 @@ void xs_asks_answer(struct xs_server *s, struct xs_request *r)
     struct xs_client *c = r->of;
     struct xs_asking *a = c->asking;
 
+    xs_subscribers_answered(c, r);
     xs_answer_parts(r, xs_answer_flags(r->kind), a->parts);
     a->part = 0;
     a->at = 0;
@@ -209,6 +231,7 @@ void xs_asks_gone(struct xs_server *s, struct xs_client *c)
 {
     struct xs_request *r = c->asking->r;
 
+    xs_subscribers_remove(c);
     if (!r)
         return;
     give_back(s, c);
@@ -226,7 +249,8 @@ uint64_t xs_asks_housekeeping(struct xs_server *s)
     XS_LIST_FOR_SAFE(c, &s->askers, struct xs_client, link) {
         uint64_t end = c->asking->moved_ns + (c->asking->sending ? UNREAD_NS : SILENT_NS);
 
-        if (!c->asking->sending && (c->asking->r || c->operates))
+        next = XS_MIN(next, xs_subscribers_look(s, c));
+        if (c->dead || (!c->asking->sending && (c->asking->r || c->operates || c->asking->subscriber)))
             continue;
         if (s->now_ns >= end)
             xs_client_drop(s, c, c->asking->sending ? "does not read its answer" : "asks nothing");

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Connections over which users and tools ask (src/asks). One asks one thing at a time: xserver reads the next question when the
- * answer has left. Each user has a share of such connections, of the memory for answers and of the main loop's time
+ * answer has left. A subscription (subscribers.h) ends with the next question.
+ * Each user has a share of such connections, of the memory for answers and of the main loop's time
  * (decision 0030). Main loop's thread. */
 #ifndef XS_XSERVER_ASKS_H
 #define XS_XSERVER_ASKS_H
 
-#include "asks/ask_wire.h"
+#include "xserver/subscribers.h"
 
 struct xs_server;
 struct xs_client;
@@ -23,11 +24,14 @@ struct xs_asking {
     size_t at;
     uint32_t layout;      /* of the asker's records */
     uint64_t bytes;       /* of the pool of answers */
+    struct xs_subscriber *subscriber; /* NULL: it gets one answer for each question */
     uint64_t moved_ns;    /* when a question came, or a packet of the answer left */
 };
 
 /** A question came. @return false when it dropped the connection */
 bool xs_asks_take(struct xs_server *s, struct xs_client *c, const struct xs_msg_ask *m);
+/** The question of a subscription once more. The connection has no other in progress. */
+void xs_asks_again(struct xs_server *s, struct xs_client *c, struct xs_request *r);
 /** Its answer is complete: sends what the socket takes. */
 void xs_asks_answer(struct xs_server *s, struct xs_request *r);
 /** The socket takes more. */

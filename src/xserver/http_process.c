@@ -43,6 +43,7 @@
 struct xs_http_process {
     char program[PATH_MAX], server_socket[XS_SOCKET_PATH_BYTES], unix_path[XS_SOCKET_PATH_BYTES], log_level[16];
     int tcp, unix_; /* they listen; -1: there is none */
+    uint16_t port;  /* of tcp */
     int orders[2];  /* a byte each, to the thread */
     pthread_t thread;
 };
@@ -291,6 +292,7 @@ static int listen_both(struct xs_http_process *p, const struct xs_options *o, ch
     }
     if (p->tcp >= 0)
         XS_INFO("HTTP on 127.0.0.1:%u and %s", port, p->unix_path);
+    p->port = port;
     return 0;
 }
 
@@ -325,6 +327,11 @@ int xs_http_process_start(const struct xs_options *o, const char *server_socket,
     }
     *ret = p;
     return 0;
+}
+
+uint16_t xs_http_process_port(const struct xs_http_process *p)
+{
+    return p ? p->port : 0;
 }
 
 static void order(struct xs_http_process *p, char what)

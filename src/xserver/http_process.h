@@ -14,6 +14,8 @@ struct xs_http_process;
  *          where the program is not installed */
 int xs_http_process_start(const struct xs_options *o, const char *server_socket, const char *unix_path,
                           struct xs_http_process **ret, char *ret_error, size_t error_size);
+/** The port of TCP; 0: none. p: may be NULL. */
+uint16_t xs_http_process_port(const struct xs_http_process *p);
 /** It asks for its settings again. p: may be NULL. */
 void xs_http_process_reload(struct xs_http_process *p);
 /** Ends it, in a second at most. p: may be NULL. */

@@ -3,23 +3,19 @@
 #include "xserver/server.h"
 
 #include "base/clock.h"
-#include "base/fd.h"
 #include "base/log.h"
 #include "xserver/activation.h"
 
 #include <errno.h>
 #include <limits.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/signalfd.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
 #define MAX_EVENTS    256
 #define SPIN_BURST_NS (20 * XS_NS_PER_MS)  /* the most that the spin budget saves up */
 #define HOT_NS        (100 * XS_NS_PER_MS) /* looks at a program's doorbell for this long after a ring */
-#define CONTROL_NS      (200 * XS_NS_PER_US) /* looks at doorbells again after that */
 #define LATE_NS         (10 * XS_NS_PER_MS) /* counts a round that takes longer */
 #define UNJOINED_NS   (5 * XS_NS_PER_S)    /* closes a connection that says nothing for so long */
 
@@ -104,66 +100,20 @@ static void housekeeping(struct xs_server *s)
     s->house_ns = XS_MIN(next, xs_timeline_housekeeping(&s->timeline, s->now_ns));
 }
 
-static void take_signals(struct xs_server *s)
-{
-    struct signalfd_siginfo info;
-
-    while (read(s->signals, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
-        if (info.ssi_signo == SIGHUP) {
-            s->reload = true;
-        } else {
-            XS_INFO("signal %u, ending", info.ssi_signo);
-            s->stop = true;
-        }
-    }
-}
-
 /* The slow half of a round. */
 static void control(struct xs_server *s, const struct epoll_event *ev, int n)
 {
     int first = n ? (int)(s->turn++ % (unsigned)n) : 0; /* in turn, since time may not suffice for all */
-    uint64_t expired;
 
     for (int k = 0; k < n; k++) {
         int i = (first + k) % n;
-        struct xs_source *source = ev[i].data.ptr;
-        struct xs_client *c = source->client;
+        const struct xs_source *source = ev[i].data.ptr;
 
-        if (c && c->dead)
+        if (!source->ready || (source->client && source->client->dead))
             continue;
-        if ((source->kind == XS_SRC_SOCKET || source->kind == XS_SRC_PIDFD) && k && xs_now_ns() - s->now_ns > CONTROL_NS)
+        if (source->client && k && xs_now_ns() - s->now_ns > XS_CONTROL_NS)
             continue; /* it is still ready the next time */
-        switch (source->kind) {
-        case XS_SRC_BELL:
-            break; /* done already */
-        case XS_SRC_PIDFD:
-            xs_client_drop(s, c, "exited");
-            break;
-        case XS_SRC_SOCKET:
-            if (ev[i].events & EPOLLOUT)
-                xs_client_writable(s, c);
-            /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): each socket is a client's */
-            if (!c->dead && ev[i].events & (EPOLLIN | EPOLLHUP | EPOLLERR | EPOLLRDHUP))
-                xs_client_readable(s, c, ev[i].events & (EPOLLHUP | EPOLLERR | EPOLLRDHUP));
-            break;
-        case XS_SRC_LISTENER:
-            xs_client_accept(s);
-            break;
-        case XS_SRC_TIMER:
-            while (read(s->timer, &expired, sizeof(expired)) > 0)
-                ;
-            s->timer_ns = UINT64_MAX;
-            break;
-        case XS_SRC_SIGNALS:
-            take_signals(s);
-            break;
-        case XS_SRC_DEATHS:
-            xs_fd_eventfd_drain(s->wake);
-            if (!xs_client_reap(s, s->now_ns + CONTROL_NS))
-                xs_fd_eventfd_signal(s->wake);
-            xs_client_take_cmdlines(s);
-            break;
-        }
+        source->ready(s, source, ev[i].events);
     }
 }
 
@@ -173,9 +123,9 @@ static bool bells(struct xs_server *s, const struct epoll_event *ev, int n)
     bool any = false;
 
     for (int i = 0; i < n; i++) {
-        struct xs_source *source = ev[i].data.ptr;
+        const struct xs_source *source = ev[i].data.ptr;
 
-        if (source->kind != XS_SRC_BELL || source->client->dead)
+        if (source->ready || source->client->dead)
             continue;
         if (xs_rate_heard(s, source->client, true)) {
             any = true;

@@ -262,8 +262,9 @@ int main(int argc, char **argv)
     name_constants(&options);
     xs_options_warn_withdrawn(options.withdrawn);
     r = xs_server_start(&server, &options, error, sizeof(error));
-    if (r == 0 && options.http)
+    if (r == 0 && options.http && !options.http_unit)
         r = xs_http_process_start(&options, server.socket_path, server.http_path, &g_http, error, sizeof(error));
+    server.http_port = options.http && options.http_unit ? (uint16_t)options.port : xs_http_process_port(g_http);
     if (r < 0) {
         fprintf(stderr, "xserver: %s\n", error);
         xs_server_stop(&server);

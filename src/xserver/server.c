@@ -412,6 +412,51 @@ static void widen_descriptor_table(void)
         close(fd);
 }
 
+static void listener_ready(struct xs_server *s, const struct xs_source *source, uint32_t events)
+{
+    (void)source;
+    (void)events;
+    xs_client_accept(s);
+}
+
+/* The death watcher saw something, or a close worker has command lines. */
+static void wake_ready(struct xs_server *s, const struct xs_source *source, uint32_t events)
+{
+    (void)source;
+    (void)events;
+    xs_fd_eventfd_drain(s->wake);
+    if (!xs_client_reap(s, s->now_ns + XS_CONTROL_NS))
+        xs_fd_eventfd_signal(s->wake);
+    xs_client_take_cmdlines(s);
+}
+
+static void timer_ready(struct xs_server *s, const struct xs_source *source, uint32_t events)
+{
+    uint64_t expired;
+
+    (void)source;
+    (void)events;
+    while (read(s->timer, &expired, sizeof(expired)) > 0)
+        ;
+    s->timer_ns = UINT64_MAX;
+}
+
+static void signals_ready(struct xs_server *s, const struct xs_source *source, uint32_t events)
+{
+    struct signalfd_siginfo info;
+
+    (void)source;
+    (void)events;
+    while (read(s->signals, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+        if (info.ssi_signo == SIGHUP) {
+            s->reload = true;
+        } else {
+            XS_INFO("signal %u, ending", info.ssi_signo);
+            s->stop = true;
+        }
+    }
+}
+
 static int make_descriptors(struct xs_server *s)
 {
     int r = 0;
@@ -424,10 +469,10 @@ static int make_descriptors(struct xs_server *s)
     s->signals = make_signals();
     if (s->signals < 0)
         return s->signals;
-    s->listener_source.kind = XS_SRC_LISTENER;
-    s->timer_source.kind = XS_SRC_TIMER;
-    s->signals_source.kind = XS_SRC_SIGNALS;
-    s->death_source.kind = XS_SRC_DEATHS;
+    s->listener_source.ready = listener_ready;
+    s->timer_source.ready = timer_ready;
+    s->signals_source.ready = signals_ready;
+    s->death_source.ready = wake_ready;
     if ((r = xs_server_watch(s, s->listener, EPOLLIN, &s->listener_source)) < 0 ||
         (r = xs_server_watch(s, s->timer, EPOLLIN, &s->timer_source)) < 0 ||
         (r = xs_server_watch(s, s->signals, EPOLLIN, &s->signals_source)) < 0 ||

@@ -32,19 +32,13 @@
 #define XS_FREES_A_ROUND  1024u /* queues whose storage it frees; a page of a program counts as many */
 #define XS_HOT_CLIENTS 64u /* programs at whose doorbells the loop looks while it spins */
 
-/** The owner of a ready descriptor in the epoll set. */
-enum xs_source_kind {
-    XS_SRC_BELL,
-    XS_SRC_SOCKET,
-    XS_SRC_PIDFD,
-    XS_SRC_LISTENER,
-    XS_SRC_TIMER,
-    XS_SRC_SIGNALS,
-    XS_SRC_DEATHS,
-};
+#define XS_CONTROL_NS     (200 * XS_NS_PER_US) /* the loop looks at doorbells again after that */
+
+/** A descriptor in the epoll set: who acts when it is ready. */
 struct xs_source {
-    enum xs_source_kind kind;
-    struct xs_client *client; /* of the first three */
+    /** @param events  of epoll. NULL: a doorbell; the loop hears all of them before it serves the others */
+    void (*ready)(struct xs_server *s, const struct xs_source *source, uint32_t events);
+    struct xs_client *client; /* may wait for the next round, where there are many; NULL: the server's own */
 };
 
 /** A program on a device that it has queues on. */
@@ -143,6 +137,7 @@ struct xs_server {
     int epoll, timer, signals, listener, wake;
     struct xs_source listener_source, timer_source, signals_source, death_source;
     char socket_path[XS_SOCKET_PATH_BYTES], http_path[XS_SOCKET_PATH_BYTES];
+    uint16_t http_port; /* 0: none */
     int lock_fd;
     int last_fd, most_fds; /* the number of the latest descriptor; how many there may be */
     bool activated; /* the socket is the service manager's */

@@ -23,6 +23,22 @@
 #define SENDS_A_ROUND 32   /* of the messages to one program */
 #define READ_NS         (300 * XS_NS_PER_US) /* no more after so long a round */
 
+static void socket_ready(struct xs_server *s, const struct xs_source *source, uint32_t events)
+{
+    struct xs_client *c = source->client;
+
+    if (events & EPOLLOUT)
+        xs_client_writable(s, c);
+    if (!c->dead && events & (EPOLLIN | EPOLLHUP | EPOLLERR | EPOLLRDHUP))
+        xs_client_readable(s, c, events & (EPOLLHUP | EPOLLERR | EPOLLRDHUP));
+}
+
+static void process_ended(struct xs_server *s, const struct xs_source *source, uint32_t events)
+{
+    (void)events;
+    xs_client_drop(s, source->client, "exited");
+}
+
 static struct xs_client *client_new(struct xs_server *s, int fd, const struct xs_socket_peer *peer)
 {
     struct xs_client *c = calloc(1, sizeof(*c));
@@ -34,9 +50,9 @@ static struct xs_client *client_new(struct xs_server *s, int fd, const struct xs
     c->death_slot = -1;
     c->peer = *peer;
     c->accepted_ns = s->now_ns;
-    c->socket_source = (struct xs_source){XS_SRC_SOCKET, c};
-    c->bell_source = (struct xs_source){XS_SRC_BELL, c};
-    c->pidfd_source = (struct xs_source){XS_SRC_PIDFD, c};
+    c->socket_source = (struct xs_source){socket_ready, c};
+    c->bell_source = (struct xs_source){NULL, c};
+    c->pidfd_source = (struct xs_source){process_ended, c};
     xs_list_init(&c->queues);
     xs_list_init(&c->unsent);
     xs_list_init(&c->of_pid);

@@ -27,9 +27,10 @@ ROOMS = {
     "gpus": BASE,
     "asks": DAEMON,
     "host": DAEMON + ["asks"],
-    "http": DAEMON + ["gpus", "asks", "host"],
+    "answers": DAEMON + ["asks", "host"],
+    "http": DAEMON + ["gpus", "asks", "host", "answers"],
     "xserver": DAEMON + ["nvrm", "asks", "host"],
-    "query": DAEMON,
+    "query": DAEMON + ["asks", "host", "answers"],
     "xcli": DAEMON + ["query"],
     "probe": BASE + ["nvrm", "hal"],
     "launcher": DAEMON + ["query", "nvrm", "gpus"],
@@ -39,8 +40,8 @@ ROOMS = {
 VENDOR = re.compile(r"(CL/|cuda|cudnn|nv[a-z]*\.h|hip/|hsa|rocm|roc|ze_api|level_zero/|acl/)")
 VENDOR_ROOMS = {"CL/": ("src/hal/opencl/", "src/shim/opencl/")}
 # C libraries beyond libc: never in what is loaded into other programs.
-LIBRARY = re.compile(r"(microhttpd\.h|jansson\.h|ini\.h|curses\.h|ncurses|curl/|systemd/|X11/|xcb/|argp\.h)")
-LIBRARY_ROOMS = {"sim", "http", "xserver", "query", "xcli", "launcher", "window"}
+LIBRARY = re.compile(r"(microhttpd\.h|jansson\.h|ini\.h|curses\.h|ncurses|systemd/|X11/|xcb/|argp\.h)")
+LIBRARY_ROOMS = {"sim", "answers", "http", "xserver", "query", "xcli", "launcher", "window"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
 

@@ -22,9 +22,10 @@
  *   exact serves KERNEL_US KERNELS LAUNCH_US FIRST_US BIG_US STEPS THINK_US
  *     steps: so many kernels, a launch each LAUNCH_US, then one of BIG_US and a third as many short ones; one wait for all of it,
  *     one in its midst for the step before, and THINK_US until the next step; prints what each took, in us
- *   exact hands KERNEL_US KERNELS LAUNCH_US FIRST_US BIG_US STEPS THINK_US
- *     steps: THINK_US, so many kernels, a launch each LAUNCH_US, then one of BIG_US. A helper thread waits for each step;
- *     the program needs what that one waits for only once the next step has been launched. Prints what each took, in us
+ *   exact hands KERNEL_US KERNELS LAUNCH_US FIRST_US BIG_US STEPS THINK_US [AFTER]
+ *     steps: THINK_US, so many kernels, a launch each LAUNCH_US, then one of BIG_US; or a graph of it, and AFTER more like the
+ *     first ones. A helper thread waits for each step, with AFTER from LATE_US on; the program needs what that one waits for
+ *     only once the next step has been launched. Prints what each took, in us
  *   exact graph KERNEL_US KERNELS FIRST_US THINK_US STEPS
  *     steps: one launch of a graph of so many kernels, an event behind it, a wait for the event, and THINK_US until the next
  *     step, as a server decodes whose steps are CUDA graphs; prints what each took, in us
@@ -313,11 +314,12 @@ static int serves(uint64_t kernel_us, uint64_t kernels, uint64_t launch_us, uint
 /* What the helper thread waits for. */
 static struct {
     P events[2];
-    uint64_t steps;
+    uint64_t steps, late_us;
     _Atomic uint64_t launched, complete;
 } g_handed;
 
 #define LOOK_US 40
+#define LATE_US 300
 
 static void *helper(void *arg)
 {
@@ -326,6 +328,7 @@ static void *helper(void *arg)
     for (uint64_t i = 0; i < g_handed.steps; i++) {
         while (g_handed.launched <= i)
             sleep_us(LOOK_US);
+        sleep_us(g_handed.late_us);
         OK(sync_event(g_handed.events[i % 2]));
         g_handed.complete = i + 1;
     }
@@ -333,13 +336,19 @@ static void *helper(void *arg)
 }
 
 static int hands(uint64_t kernel_us, uint64_t kernels, uint64_t launch_us, uint64_t first_us, uint64_t big_us, uint64_t steps,
-                 uint64_t think_us)
+                 uint64_t think_us, uint64_t after)
 {
     pthread_t t;
+    P big;
 
+    OK(capture(g_stream, 2));
+    burn(big_us);
+    OK(end_capture(g_stream, &big));
+    OK(instantiate(&big, big, 0));
     OK(create_event(&g_handed.events[0], 2));
     OK(create_event(&g_handed.events[1], 2));
     g_handed.steps = steps;
+    g_handed.late_us = after ? LATE_US : 0;
     if (pthread_create(&t, NULL, helper, NULL) != 0)
         return 2;
     sleep_us(first_us - now_us());
@@ -348,7 +357,11 @@ static int hands(uint64_t kernel_us, uint64_t kernels, uint64_t launch_us, uint6
 
         sleep_us(think_us);
         launch_each(kernel_us, kernels, launch_us);
-        burn(big_us);
+        if (after)
+            OK(launch_graph(big, g_stream));
+        else
+            burn(big_us);
+        launch_each(kernel_us, after, launch_us);
         OK(record(g_handed.events[i % 2], g_stream));
         g_handed.launched = i + 1;
         while (g_handed.complete < i)
@@ -356,7 +369,7 @@ static int hands(uint64_t kernel_us, uint64_t kernels, uint64_t launch_us, uint6
         printf("%" PRIu64 "\n", now_us() - begin);
     }
     pthread_join(t, NULL);
-    check(g_done_ns != steps * (kernels * kernel_us + big_us) * 1000, "what was computed");
+    check(g_done_ns != steps * ((kernels + after) * kernel_us + big_us) * 1000, "what was computed");
     return 0;
 }
 
@@ -491,7 +504,7 @@ int main(int argc, char **argv)
     if (strcmp(argv[1], "serves") == 0)
         return serves(number[0], number[1], number[2], number[3], number[4], number[5], number[6]);
     if (strcmp(argv[1], "hands") == 0)
-        return hands(number[0], number[1], number[2], number[3], number[4], number[5], number[6]);
+        return hands(number[0], number[1], number[2], number[3], number[4], number[5], number[6], number[7]);
     if (strcmp(argv[1], "graph") == 0)
         return graph(number[0], number[1], number[2], number[3], number[4]);
     if (strcmp(argv[1], "ahead") == 0)

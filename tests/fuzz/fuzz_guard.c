@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernel's table of connections, a Host header, and what /proc says of a program. */
+/* A Host header, and what /proc says of a program. */
 #include "fuzz.h"
 
 #include "host/procinfo.h"
 #include "http/http_guard.h"
 
 _Atomic uint64_t fuzz_steps;
-const char *const fuzz_steps_name = "owners found";
+const char *const fuzz_steps_name = "hosts of ours";
 
 static bool is_clean(const char *s)
 {
@@ -19,14 +19,10 @@ static bool is_clean(const char *s)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char *text = fuzz_text(data, size), *copy;
-    uint32_t uid = 77;
     int32_t class_priority = 12345;
 
-    if (xs_guard_find_owner(text, 0x0100007f, 0xa8e4, 0xc350, &uid))
+    if (xs_guard_host_ok(text, 50000))
         fuzz_steps++;
-    else
-        FUZZ_CHECK(uid == 77);
-    (void)xs_guard_host_ok(text, 50000);
     if (xs_proc_cpu_class_parse(text, &class_priority) < 0)
         FUZZ_CHECK(class_priority == 12345);
     copy = strdup(text);

@@ -99,15 +99,23 @@ class Names(Original):
         self.assertEqual(len([line for line in err.splitlines() if "no preemption level 3" in line]), 1, err)
 
     def test_http(self):
-        self.serve()
+        self.serve(self.policy, str(self.port), "--token=open sesame")
         p = self.start(programs("cuda", 30)["opens"], self.export(
             "cuda", LD_PRELOAD=f"{LIB}/libshimcuda.so", XSCHED_SCHEDULER="GLB", XSCHED_AUTO_XQUEUE="ON"))
         q = self.queue(p)
 
-        def ask(path, body=None):
+        def ask(path, body=None, token=True):
             data = None if body is None else body.encode()
-            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", data) as answer:
+            request = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", data)
+            if body is not None and token:  # a change, which the original took from anybody
+                request.add_header("X-XSched-Token", "open sesame")
+            with urllib.request.urlopen(request) as answer:
                 return json.load(answer)
+
+        with self.assertRaises(urllib.error.HTTPError) as refused:
+            ask("/policy?policy=1", "", token=False)
+        self.assertIn("needs the token", json.load(refused.exception)["error"])
+        refused.exception.close()
 
         handle = q["handle"]
         self.assertEqual(ask(f"/xqueue/{handle:x}")["xqueue"]["handle"], handle)

@@ -111,11 +111,11 @@ static void helped_in_time(void **state)
             plan = xs_steps_plan(&s);
         step.gathered = xs_steps_plan(&s).to != 0;
         step.alone = xs_steps_plan(&s).alone_ns != 0;
-        step.lead_ns = plan.off_at > 20 ? 10 * US : (20 - plan.off_at) * 20 * US;
+        step.lead_ns = plan.lead < 12 ? 10 * US : (plan.lead - 12) * 20 * US;
         xs_steps_ended(&s, &step);
     }
     assert_int_equal(plan.to, 32);
-    assert_in_range(plan.off_at, 1, 10);
+    assert_in_range(plan.lead, 22, 31);
 }
 
 /* Commands of a step gathered for longer than it usually takes: the program may wait where nobody sees it. None gather for
@@ -245,10 +245,10 @@ static void others_leave_in_time(void **state)
     run(&s, &p, 100, &late);
     plan = next_plan(&s, &p);
     assert_true(plan.to > XS_STEP_LEAD_NS / (20 * US));
-    assert_in_range(plan.to - plan.off_at, XS_STEP_LEAD_NS / (20 * US), XS_STEP_LEAD_NS / (20 * US) + 3);
+    assert_in_range(plan.lead, XS_STEP_LEAD_NS / (20 * US), XS_STEP_LEAD_NS / (20 * US) + 3);
     run(&t, &q, 100, &late);
     plan = next_plan(&t, &q);
-    assert_int_equal(plan.off_at, 0);
+    assert_int_equal(plan.lead, 0);
     assert_in_range(plan.off_ns, 500 * US, 900 * US);
 }
 

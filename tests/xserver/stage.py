@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """A private xserver with programs that do as they are told (actor.c), and a terminal that remembers what is on it."""
 import fcntl
+import http.client
 import json
 import os
 import pty
 import select
 import shutil
 import signal
+import socket
 import struct
 import subprocess
 import tempfile
@@ -40,23 +42,33 @@ class Actor:
 
 
 class Stage:
-    def __init__(self, *arguments):
+    def __init__(self, *arguments, wait_for_http=True):
         self.folder = tempfile.mkdtemp(prefix="xserver-test-")
         self.socket = os.path.join(self.folder, "xserver.sock")
         self.actors = []
         environment = {k: v for k, v in os.environ.items() if not k.startswith(("XSCHED_", "XLOG_"))}
         self.arguments = arguments
         self.environment = {**environment, "XSCHED_SOCKET": self.socket}
-        self.start()
+        if wait_for_http:
+            self.start()
+        else:
+            self.begin()
+
+    def begin(self):
+        """Without HTTP of its own."""
+        with open(os.path.join(self.folder, "log"), "a", encoding="utf-8") as log:
+            self.server = subprocess.Popen([f"{BUILD}/bin/xserver", "--socket", self.socket, *self.arguments], stderr=log,
+                                           env={k: v for k, v in self.environment.items() if k != "XSCHED_SOCKET"})
+        until(lambda: self.xcli("policy", "-q", check=False).returncode == 0)
 
     def start(self):
         """Also after its death."""
-        if os.path.exists(http := os.path.join(self.folder, "http.sock")):
-            os.unlink(http)
+        if os.path.exists(beside := os.path.join(self.folder, "http.sock")):
+            os.unlink(beside)
         with open(os.path.join(self.folder, "log"), "a", encoding="utf-8") as log:
             self.server = subprocess.Popen([f"{BUILD}/bin/xserver", "--socket", self.socket, "--port", "0", *self.arguments],
                                            stderr=log, env={k: v for k, v in self.environment.items() if k != "XSCHED_SOCKET"})
-        until(lambda: os.path.exists(http))
+        until(lambda: os.path.exists(beside))
         self.port = json.loads(self.xcli("--json", "status").stdout)["http_port"]
 
     def actor(self, name, space=None, mps_priority=None):
@@ -67,9 +79,21 @@ class Stage:
         return subprocess.run([f"{BUILD}/bin/xcli", *arguments], env=self.environment, text=True, capture_output=True,
                               check=check, timeout=PATIENCE, stdin=subprocess.DEVNULL)
 
-    def get(self, path, headers=None):
-        request = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", headers=headers or {})
+    def get(self, path, headers=None, data=None):
+        request = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", data, headers or {})
         return urllib.request.urlopen(request, timeout=PATIENCE)
+
+    def post(self, path, body=""):
+        """A change, over HTTP's Unix socket. @return the status and the answer"""
+        connection = http.client.HTTPConnection("localhost", timeout=PATIENCE)
+        connection.sock = socket.socket(socket.AF_UNIX)
+        connection.sock.connect(os.path.join(self.folder, "http.sock"))
+        try:
+            connection.request("POST", path, body)
+            answer = connection.getresponse()
+            return answer.status, json.loads(answer.read())
+        finally:
+            connection.close()
 
     def close(self):
         for a in self.actors:

@@ -375,6 +375,131 @@ static void connections_are_bounded(void **state)
     close(other);
 }
 
+static void pass(uint64_t ms)
+{
+    g_inside.now_ns += ms * XS_NS_PER_MS;
+    (void)xs_asks_housekeeping(&g_inside);
+}
+
+/* Until the next question, which ends it. */
+static void a_subscription_is_answered_again(void **state)
+{
+    int fd = connect_as(OPERATOR);
+    struct xs_request *r = request(XS_REQ_METRICS), *one = request(XS_REQ_POLICY);
+    char byte;
+
+    (void)state;
+    r->params.repeat = r->params.loads = true;
+    r->params.for_ms = 1000;
+    assert_int_equal(ask(fd, r, false), 200);
+    r->params.loads = false;
+    for (unsigned i = 1; i < 4; i++) {
+        pass(999);
+        assert_int_equal(recv(fd, &byte, 1, MSG_DONTWAIT), -1);
+        pass(1);
+        assert_true(take_answer(fd, r));
+        assert_int_equal(r->status, 200);
+        assert_int_equal(r->n_queues, 1);
+        assert_int_equal(r->events_lost, 0);
+        assert_int_equal(g_inside.counts.requests, i + 1);
+    }
+    assert_int_equal(ask(fd, one, false), 200);
+    pass(5000);
+    assert_int_equal(g_inside.counts.requests, 5);
+    xs_request_free(r);
+    xs_request_free(one);
+    close(fd);
+}
+
+/* A subscriber that reads too slowly loses answers, and learns how many. The server has one of them in memory. */
+static void a_slow_subscriber_loses_answers(void **state)
+{
+    int fd = connect_as(ORDINARY);
+    struct xs_request *r = request(XS_REQ_METRICS);
+    union xs_msg m;
+    uint64_t bytes;
+
+    (void)state;
+    for (uint32_t cell = 1; cell < QUEUES; cell++)
+        inside_add(&g_program, cell, 1, 0);
+    r->params.repeat = true;
+    r->params.for_ms = 1000;
+    xs_ask_pack(r, false, &m);
+    send_ask(fd, &m);
+    for (int i = 0; i < 100; i++)
+        round_of_loop();
+    bytes = g_inside.quota.used[XS_POOL_ANSWERS];
+    assert_true(bytes > 0);
+    for (int i = 0; i < 3; i++) {
+        pass(1000);
+        assert_int_equal(g_inside.quota.used[XS_POOL_ANSWERS], bytes);
+    }
+    assert_true(take_answer(fd, r));
+    assert_int_equal(r->n_queues, QUEUES);
+    assert_int_equal(r->events_lost, 0); /* until that one */
+    pass(1000);
+    assert_true(take_answer(fd, r));
+    assert_int_equal(r->events_lost, 3);
+    for (int i = 0; i < 100; i++)
+        round_of_loop();
+    pass(1000); /* and who reads nothing at all ends */
+    for (int i = 0; i < 100; i++)
+        round_of_loop();
+    pass(11000);
+    assert_int_equal(g_inside.quota.used[XS_POOL_ANSWERS], 0);
+    assert_int_equal(g_inside.quota.used[XS_POOL_ASKERS], 0);
+    xs_request_free(r);
+    close(fd);
+}
+
+static void events_come_once(void **state)
+{
+    int fd = connect_as(OPERATOR);
+    struct xs_request *r = request(XS_REQ_TIMELINE);
+    uint64_t next;
+
+    (void)state;
+    r->params.repeat = true;
+    r->params.for_ms = 100;
+    r->params.since = UINT64_MAX;
+    assert_int_equal(ask(fd, r, false), 200);
+    assert_int_equal(r->n_events, 0);
+    inside_add(&g_program, 7, 1, 0);
+    next = r->events_next;
+    pass(100);
+    assert_true(take_answer(fd, r));
+    assert_true(r->n_events >= 1);
+    assert_true(r->events_next > next);
+    pass(100);
+    assert_true(take_answer(fd, r));
+    assert_int_equal(r->n_events, 0);
+    xs_request_free(r);
+    close(fd);
+}
+
+static void wrong_subscriptions(void **state)
+{
+    static const struct {
+        enum xs_request_kind kind;
+        uint64_t period_ms;
+    } k_rows[] = {{XS_REQ_METRICS, 0}, {XS_REQ_METRICS, 99}, {XS_REQ_TIMELINE, 60001}, {XS_REQ_STATUS, 1000},
+                  {XS_REQ_POLICY, 1000}};
+    int fd = connect_as(OPERATOR);
+
+    (void)state;
+    for (size_t i = 0; i < XS_ARRAY_LEN(k_rows); i++) {
+        struct xs_request *r = request(k_rows[i].kind);
+
+        r->params.repeat = true;
+        r->params.for_ms = k_rows[i].period_ms;
+        assert_int_equal(ask(fd, r, false), 400);
+        xs_request_free(r);
+    }
+    pass(60000);
+    assert_int_equal(g_inside.counts.requests, XS_ARRAY_LEN(k_rows));
+    close(fd);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -382,7 +507,9 @@ int main(void)
         T(everything_is_answered),     T(nobody_asks_for_others_but_operators),
         T(unread_answers_are_bounded), T(many_questions_wait),
         T(who_leaves_is_forgotten),    T(wrong_questions),
-        T(connections_are_bounded),
+        T(connections_are_bounded),    T(a_subscription_is_answered_again),
+        T(events_come_once),           T(a_slow_subscriber_loses_answers),
+        T(wrong_subscriptions),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -305,7 +305,7 @@ static void pages_and_strange_hosts_are_refused(void **state)
     (void)state;
     snprintf(host, sizeof(host), "Host: 127.0.0.1:%d\r\n", g_server.port);
     assert_int_equal(tcp("GET /policy", host, ""), 200);
-    assert_int_equal(tcp("POST /policy?policy=1", host, ""), 200); /* the same user, no header of ours */
+    assert_int_equal(tcp("POST /policy?policy=1", host, ""), 403);
     snprintf(headers, sizeof(headers), "Host: localhost:%d\r\n", g_server.port);
     assert_int_equal(tcp("GET /policy", headers, ""), 200);
     snprintf(headers, sizeof(headers), "Host: [::1]:%d\r\n", g_server.port);
@@ -317,41 +317,45 @@ static void pages_and_strange_hosts_are_refused(void **state)
     snprintf(headers, sizeof(headers), "%sOrigin: http://127.0.0.1:%d\r\n", host, g_server.port);
     assert_int_equal(tcp("GET /policy", headers, ""), 403);
     assert_int_equal(tcp("POST /policy?policy=1", headers, ""), 403);
-    snprintf(headers, sizeof(headers), "%sOrigin: null\r\nX-XSched: 1\r\n", host);
+    snprintf(headers, sizeof(headers), "%sOrigin: null\r\nX-XSched-Token: open sesame\r\n", host);
     assert_int_equal(tcp("POST /policy?policy=1", headers, ""), 403);
     snprintf(headers, sizeof(headers), "%sSec-Fetch-Site: cross-site\r\n", host);
     assert_int_equal(tcp("GET /xqueues", headers, ""), 403);
 }
 
-/* What a browser or a forwarder adds, and requests without it. */
-static void changes_say_where_they_come_from(void **state)
+/* Whoever has the other end of the connection: a program of root's may send what a stranger gave it. */
+static void changes_over_tcp_need_the_token(void **state)
 {
     static const struct {
         const char *headers;
         long status;
+        const char *text;
     } k_rows[] = {
-        {"", 200},
-        {"User-Agent: cpp-httplib/0.14.3\r\nAccept: */*\r\nContent-Type: application/json\r\n", 200},
-        {"User-Agent: curl/7.88.1\r\nAccept: */*\r\nContent-Type: application/x-www-form-urlencoded\r\n", 200},
-        {"User-Agent: Python-urllib/3.11\r\nAccept-Encoding: identity\r\n", 200},
-        {"User-Agent: Mozilla/5.0\r\n", 403},
-        {"Via: 1.1 x\r\n", 403},
-        {"Cookie: a=b\r\n", 403},
-        {"Via: 1.1 x\r\nX-XSched: 1\r\n", 200},
-        {"Via: 1.1 x\r\nX-XSched-Token: open sesame\r\n", 200},
+        {"", 403, "needs the token"},
+        {"User-Agent: curl/7.88.1\r\nAccept: */*\r\n", 403, "needs the token"},
+        {"X-XSched: 1\r\n", 403, "needs the token"},
+        {"X-XSched-Token: \r\n", 403, "is not that of xserver's configuration"},
+        {"X-XSched-Token: open sesam\r\n", 403, "is not that of xserver's configuration"},
+        {"X-XSched-Token: open sesame\r\n", 200, "info"},
+        {"Via: 1.1 x\r\nX-XSched-Token: open sesame\r\n", 200, "info"},
     };
+    char request[512], answer[4096], headers[300];
 
     (void)state;
     for (size_t i = 0; i < XS_ARRAY_LEN(k_rows); i++) {
-        char headers[300];
         long status;
 
         snprintf(headers, sizeof(headers), "Host: 127.0.0.1:%d\r\n%s", g_server.port, k_rows[i].headers);
-        status = tcp("POST /policy?policy=1", headers, "");
-        if (status != k_rows[i].status)
-            fail_msg("%s: %ld, not %ld", k_rows[i].headers, status, k_rows[i].status);
+        snprintf(request, sizeof(request), "POST /policy?policy=1 HTTP/1.1\r\nConnection: close\r\nContent-Length: 0\r\n%s\r\n",
+                 headers);
+        status = raw_tcp(&g_server, request, answer, sizeof(answer));
+        if (status != k_rows[i].status || !strstr(answer, k_rows[i].text))
+            fail_msg("%s: %ld, not %ld: %s", k_rows[i].headers, status, k_rows[i].status, answer);
+        if (!strcmp(k_rows[i].text, "needs the token")) /* it says how to do without */
+            assert_non_null(strstr(answer, g_server.http));
         assert_int_equal(tcp("GET /policy", headers, ""), 200); /* reading is free */
     }
+    assert_int_equal(raw_http(&g_server, "POST", "/policy?policy=1", "", NULL), 200);
 }
 
 /* attacks.http_smuggling has more of them. */
@@ -449,7 +453,7 @@ static void who_asks_is_meant_where_nobody_is_named(void **state)
         assert_int_equal(m.queue_hints.priority, 12);
     }
     /* on TCP it is not known which process asks */
-    snprintf(headers, sizeof(headers), "Host: 127.0.0.1:%d\r\nX-XSched: 1\r\n", g_server.port);
+    snprintf(headers, sizeof(headers), "Host: 127.0.0.1:%d\r\nX-XSched-Token: open sesame\r\n", g_server.port);
     assert_int_equal(tcp("POST /hint", headers, "{\"hint_type\":1,\"priority\":13}"), 400);
     assert_int_equal(priority_of(&g_client, 0), 12);
 }
@@ -461,7 +465,7 @@ static int as_other_user(void)
     struct raw_client own;
 
     snprintf(host, sizeof(host), "Host: 127.0.0.1:%d\r\n", g_server.port);
-    snprintf(headers, sizeof(headers), "%sX-XSched: 1\r\n", host);
+    snprintf(headers, sizeof(headers), "%s", host);
     snprintf(body, sizeof(body), "{\"hint_type\":1,\"handle\":%llu,\"priority\":99}",
              (unsigned long long)raw_handle(&g_client, 0));
     if (setresgid(OTHER_USER, OTHER_USER, OTHER_USER) < 0 ||
@@ -483,7 +487,7 @@ static int as_other_user(void)
     raw_add(&own, 0, 1, 0);
     snprintf(body, sizeof(body), "{\"hint_type\":1,\"handle\":%llu,\"priority\":7}",
              (unsigned long long)raw_handle(&own, 0));
-    if (tcp("POST /hint", headers, body) != 200 || raw_http(&g_server, "POST", "/hint", body, NULL) != 200)
+    if (tcp("POST /hint", headers, body) != 403 || raw_http(&g_server, "POST", "/hint", body, NULL) != 200)
         return 7;
     snprintf(headers, sizeof(headers), "%sX-XSched-Token: open sesam\r\n", host);
     if (tcp("POST /policy?policy=1", headers, "") != 403)
@@ -519,7 +523,7 @@ int main(void)
         cmocka_unit_test(operator_holds_and_frees),
         cmocka_unit_test(a_suspension_ends_by_itself),
         cmocka_unit_test(pages_and_strange_hosts_are_refused),
-        cmocka_unit_test(changes_say_where_they_come_from),
+        cmocka_unit_test(changes_over_tcp_need_the_token),
         cmocka_unit_test(ambiguous_requests_are_refused),
         cmocka_unit_test(long_bodies_are_refused),
         cmocka_unit_test(other_users_change_only_their_own),

@@ -155,7 +155,7 @@ static json_t *event(struct xs_asker asker, bool loads)
     xs_requests_handle(&g_inside, r);
     for (int i = 0; g_inside.walking && i < 100; i++)
         xs_requests_walk(&g_inside);
-    o = xs_json_event(r, 0);
+    o = xs_json_event(r);
     xs_request_free(r);
     return o;
 }

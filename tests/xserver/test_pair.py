@@ -87,7 +87,7 @@ class Pair(unittest.TestCase):
         second = subprocess.run([f"{BUILD}/bin/xsched-http", "--socket", self.stage.socket], capture_output=True, text=True,
                                 timeout=PATIENCE, check=False)
         self.assertEqual(second.returncode, 64)
-        self.assertIn("xserver starts this program", second.stderr)
+        self.assertIn("xserver or a systemd unit starts this program, and gives it its sockets", second.stderr)
         with socket.socket() as listener:
             listener.bind(("127.0.0.1", 0))
             listener.listen()
@@ -112,6 +112,73 @@ class Pair(unittest.TestCase):
         self.assertIn("xserver refused (403)", done.stderr)
         with self.assertRaises(urllib.error.HTTPError):
             self.stage.get("/nothing")
+
+
+class Unit(unittest.TestCase):
+    """xsched-http by a unit of systemd, which gives it the sockets; xserver starts none."""
+    def setUp(self):
+        self.stage = Stage("--http-unit=ON", wait_for_http=False)
+        self.addCleanup(self.stage.close)
+        self.path = os.path.join(self.stage.folder, "http.sock")
+        self.tcp, self.unix = socket.socket(), socket.socket(socket.AF_UNIX)
+        self.tcp.bind(("127.0.0.1", 0))
+        self.unix.bind(self.path)
+        for s in (self.tcp, self.unix):
+            s.listen()
+            self.addCleanup(s.close)
+        self.stage.port = self.tcp.getsockname()[1]
+
+    def begin(self, *sockets, count=None):
+        """In a shell that becomes it, since its process number must be in its environment."""
+        numbers = " ".join(f"{i + 3}<&{s.fileno()}" for i, s in enumerate(sockets))
+        return subprocess.Popen(["bash", "-c", f'exec {numbers}; LISTEN_PID=$$ LISTEN_FDS={len(sockets) if count is None else count} '
+                                 f'exec "$0" --socket "$1"', f"{BUILD}/bin/xsched-http", self.stage.socket],
+                                pass_fds=[s.fileno() for s in sockets], stderr=subprocess.PIPE, text=True)
+
+    def test_both_sockets(self):
+        self.assertEqual(children(self.stage.server.pid), [])
+        with self.begin(self.tcp, self.unix) as http:
+            self.assertEqual(json.load(self.stage.get("/policy"))["name"], "HPF")
+            self.assertEqual(self.stage.post("/policy?policy=10")[0], 200)
+            self.assertEqual(json.load(self.stage.get("/policy"))["policy"], 10)
+            with self.assertRaises(urllib.error.HTTPError) as refused:
+                self.stage.get("/policy?policy=1", data=b"")
+            self.assertIn(self.path, json.load(refused.exception)["error"])
+            refused.exception.close()
+            # xserver comes and goes; the same process asks the next one
+            self.stage.server.send_signal(signal.SIGKILL)
+            self.stage.server.wait()
+            self.stage.arguments = ("--http-unit=ON", "--policy=CFS")
+            self.stage.begin()
+            self.assertEqual(json.load(self.stage.get("/policy"))["name"], "CFS")
+            http.terminate()
+            self.assertEqual(http.wait(PATIENCE), 0)
+
+    def test_http_off(self):
+        self.stage.server.terminate()
+        self.stage.server.wait()
+        self.stage.arguments = ("--http-unit=ON", "--http=OFF")
+        self.stage.begin()
+        with self.begin(self.tcp) as http:
+            with self.assertRaises(urllib.error.HTTPError) as refused:
+                self.stage.get("/")
+            self.assertEqual((refused.exception.code, json.load(refused.exception)),
+                             (503, {"error": "xserver's configuration has http = OFF; xcli needs no HTTP"}))
+            refused.exception.close()
+            http.terminate()
+
+    def test_other_descriptors(self):
+        anywhere, not_one = socket.socket(), socket.socket(socket.AF_UNIX)
+        anywhere.bind(("0.0.0.0", 0))
+        anywhere.listen()
+        for sockets, text in (((), "xserver or a systemd unit starts this program"), ((anywhere,), "on another address than 127.0.0.1"),
+                              ((self.tcp, self.tcp), "more than one socket"), ((not_one,), "something else than listening")):
+            with self.begin(*sockets) as http:
+                said = http.communicate(timeout=PATIENCE)[1]
+                self.assertEqual(http.returncode, 64)
+                self.assertIn(text, said)
+        anywhere.close()
+        not_one.close()
 
 
 if __name__ == "__main__":

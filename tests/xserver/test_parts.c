@@ -347,45 +347,6 @@ static void text_is_cleaned(void **state)
 }
 
 /* One row of the kernel's table, with the addresses in the kernel's byte order. */
-static void owners_are_found(void **state)
-{
-    char table[2048], ip[16];
-    uint32_t uid = 4711, loopback = htonl(INADDR_LOOPBACK);
-
-    (void)state;
-    snprintf(ip, sizeof(ip), "%08X", loopback);
-    snprintf(
-        table, sizeof(table),
-        "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
-        "   0: %s:C350 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 10 1 0 100 0 0 "
-        "10 0\n"
-        "   1: %s:C350 %s:8888 01 00000000:00000000 00:00000000 00000000     7        0 11 1 0 20 4 30 10 "
-        "-1\n"
-        "   2: %s:8888 %s:C350 01 00000000:00000000 00:00000000 00000000  1000        0 12 1 0 20 4 30 10 "
-        "-1\n"
-        "   3: %s:9999 %s:C350 05 00000000:00000000 00:00000000 00000000     0        0 0 1 0 20 4 30 10 -1\n"
-        "   4: %s:AAAA %s:C350 01 00000000:00000000 00:00000000 00000000     0        0 0 1 0 20 4 30 10 "
-        "-1\n",
-        ip, ip, ip, ip, ip, ip, ip, ip, ip);
-    assert_true(xs_guard_find_owner(table, loopback, 0x8888, 0xC350, &uid));
-    assert_int_equal(uid, 1000); /* the peer's end of it, not ours */
-    assert_false(xs_guard_find_owner(table, loopback, 0x9999, 0xC350, &uid)); /* closed already: shows root */
-    assert_false(xs_guard_find_owner(table, loopback, 0xAAAA, 0xC350, &uid)); /* no socket behind it */
-    assert_false(xs_guard_find_owner(table, loopback, 0x8888, 0xC351, &uid));
-    assert_false(xs_guard_find_owner(table, loopback, 0x1234, 0xC350, &uid));
-    assert_false(xs_guard_find_owner("", loopback, 0x8888, 0xC350, &uid));
-    assert_false(xs_guard_find_owner("title\n", loopback, 0x8888, 0xC350, &uid));
-
-    /* a mapped address on a version 6 socket */
-    snprintf(table, sizeof(table),
-             "title\n"
-             "   0: 0000000000000000FFFF0000%s:8888 0000000000000000FFFF0000%s:C350 01 00000000:00000000 "
-             "00:00000000 00000000  1001        0 13 1 0 20 4 30 10 -1\n",
-             ip, ip);
-    assert_true(xs_guard_find_owner(table, loopback, 0x8888, 0xC350, &uid));
-    assert_int_equal(uid, 1001);
-}
-
 static void hosts(void **state)
 {
     (void)state;
@@ -473,7 +434,6 @@ int main(void)
         cmocka_unit_test(invented_devices_are_bounded),
         cmocka_unit_test(the_timeline_is_bounded),
         cmocka_unit_test(text_is_cleaned),
-        cmocka_unit_test(owners_are_found),
         cmocka_unit_test(hosts),
         cmocka_unit_test(namespaces_by_text),
         cmocka_unit_test(options_are_documented),

@@ -49,13 +49,7 @@ class LoadedPolicy(unittest.TestCase):
         self.assertEqual(available[-1], {"policy": 0, "name": "FIFO", "title": "first come, first served"})
         self.assertEqual(available[0]["policy"], 1)
         for name, status in (("CFS", 200), ("FIFO", 200), ("LIFO", 400), ("", 400), ("x" * 32, 400), ("0", 400)):
-            request = urllib.request.Request(f"http://127.0.0.1:{self.stage.port}/policy?policy={name}", method="POST",
-                                             headers={"X-XSched": "1"})
-            try:
-                got = urllib.request.urlopen(request, timeout=60).status
-            except urllib.error.HTTPError as e:
-                got = e.code
-            self.assertEqual(got, status if os.geteuid() == 0 or status == 400 else got, name)
+            self.assertEqual(self.stage.post(f"/policy?policy={name}")[0], status, name)
 
     def test_without_a_slash(self):
         """As users type it in the folder where they built it; the simulator takes it, too."""
@@ -139,16 +133,36 @@ class Names(unittest.TestCase):
                                   capture_output=True, timeout=60, check=False, stdin=subprocess.DEVNULL)
             self.assertTrue(done.stdout.startswith("HPF, 0 programs"), done.stdout[:200])
 
-    def test_a_server_that_answers_nothing(self):
+    def test_a_server_without_http(self):
+        """All that concerns programs needs none; the state of devices does."""
         socket = os.path.join(self.stage.folder, "silent.sock")
         with subprocess.Popen([f"{BUILD}/bin/xserver", "--socket", socket, "--http=OFF"], stderr=subprocess.PIPE, text=True,
                               env=self.stage.environment) as server:
             self.assertIn("socket", server.stderr.readline())
-            done = self.stage.xcli("--socket", socket, "list", check=False)
-            server.terminate()
+            try:
+                for command in ("list", "list --ended", "status", "policy CFS", "hint -t 3000", "top --once"):
+                    done = self.stage.xcli("--socket", socket, *command.split(), check=False)
+                    self.assertEqual((done.returncode, done.stderr), (0, ""), command)
+                status = json.loads(self.stage.xcli("--socket", socket, "--json", "status").stdout)
+                self.assertEqual((status["policy_name"], status["timeslice_us"], status["http_port"]), ("CFS", 3000, 0))
+                refused = self.stage.xcli("--socket", socket, "suspend", "1", check=False)
+                self.assertEqual((refused.returncode, refused.stderr), (1, "xcli: xserver refused (404): there is no joined process 1: "
+                                                                             "`xcli list` shows those that are\n"))
+                done = self.stage.xcli("--socket", socket, "list", "--devices", check=False)
+            finally:
+                server.terminate()
         self.assertEqual(done.returncode, 2)
-        self.assertEqual(done.stderr, f"xcli: no xserver answers:\n  {socket}: an xserver is there that answers no questions "
-                                      "(http = OFF?)\n")
+        self.assertEqual(done.stderr, f"xcli: no xserver answers:\n  {socket}: an xserver is there that does not answer this over "
+                                      "HTTP (http = OFF?)\n")
+
+    def test_a_port(self):
+        """xcli finds the socket of the xserver with that port; a server that answers HTTP alone is asked over TCP."""
+        done = self.stage.xcli("-p", str(self.stage.port), "policy", "CFS", check=False)
+        self.assertEqual((done.returncode, done.stdout), (0, "Policy set to CFS\n"), done.stderr)
+        elsewhere = {**self.stage.environment, "XSCHED_SOCKET": os.path.join(self.stage.folder, "none.sock")}
+        done = subprocess.run([f"{BUILD}/bin/xcli", "-p", str(self.stage.port), "policy", "-q"], env=elsewhere, text=True,
+                              capture_output=True, timeout=60, check=False)
+        self.assertIn("CFS", done.stdout, done.stderr)
 
 
 class Stopped(unittest.TestCase):

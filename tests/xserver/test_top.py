@@ -301,7 +301,11 @@ class Top(unittest.TestCase):
                 c.close()
         thread = threading.Thread(target=answer, daemon=True)
         thread.start()
-        self.stage.environment["XSCHED_SOCKET"] = path + "/xserver.sock"
+        self.stage.environment["XSCHED_SOCKET"] = path + "/xserver.sock"  # xcli asks over that one
+        none = self.stage.xcli("top", "--once", check=False)
+        self.assertEqual(none.returncode, 2)
+        self.assertIn("xserver.sock: nothing is there", none.stderr)
+        self.stage.environment["XSCHED_SOCKET"] = path + "/http.sock"
         other = self.stage.xcli("top", "--once", check=False)
         s.close()
         self.assertEqual(other.returncode, 1)

@@ -46,6 +46,9 @@
 #define BODY_WHOLE(kind, symbol, streams, args, on, key)                                          \
     BODY_SUBMIT_WITH(XS_SUBMIT_WHOLE, symbol, streams, args, on, key)
 
+#define BODY_GRAPH(kind, symbol, streams, args, on, key)                                          \
+    BODY_SUBMIT_WITH(XS_SUBMIT_WHOLE | XS_SUBMIT_GRAPH, symbol, streams, args, on, key)
+
 /* The scheduler may want the kernel confined. */
 #define BODY_LAUNCH(kind, symbol, streams, args, on, key)                                         \
     BODY_SUBMIT_CALL(SUBMIT_FLAGS(kind),                                                          \

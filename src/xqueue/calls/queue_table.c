@@ -76,6 +76,7 @@ static void queue_reset(struct xs_queue *q)
     atomic_store(&cc->lent, 0);
     atomic_store(&cc->waited_to, 0);
     atomic_store(&cc->waited_ns, 0);
+    atomic_store(&cc->graphs, 0);
     atomic_store(&cc->lanes, 0);
     atomic_store(&cc->multiprocessors, 0);
     atomic_store(&cc->collective, 0);

@@ -230,6 +230,11 @@ PART void obey_flags(const struct begun *b, struct xs_ticket *t)
         t->mark = true; /* all members wait for its end */
         collective_begins(b->q, b->n, b->est_ns, true, b->flags, t);
     }
+    if (b->flags & XS_SUBMIT_GRAPH) { /* of two threads in one stream at once one may not count */
+        uint64_t before = atomic_load_explicit(&b->cc->graphs, memory_order_relaxed);
+
+        atomic_store_explicit(&b->cc->graphs, XS_GRAPHS(b->n, XS_GRAPHS_COUNT(before) + 1u), memory_order_relaxed);
+    }
     if (b->flags & XS_SUBMIT_WHOLE)
         xsched_priv_submit_whole(t);
     if (b->gated && (b->flags & XS_SUBMIT_OUTSIDE))

@@ -11,7 +11,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#define HEAD(line) line " HTTP/1.1\r\nX-XSched: 1\r\nConnection: close\r\n"
+#define HEAD(line) line " HTTP/1.1\r\nConnection: close\r\n"
 #define HOST       "Host: localhost\r\n"
 
 static const struct {

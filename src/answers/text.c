@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "http/text.h"
+#include "answers/text.h"
 
 #include <stdarg.h>
 #include <stdio.h>

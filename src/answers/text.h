@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Text that grows. One thread. */
-#ifndef XS_HTTP_TEXT_H
-#define XS_HTTP_TEXT_H
+#ifndef XS_TEXT_H
+#define XS_TEXT_H
 
 #include "base/xs_base.h"
 
