@@ -167,6 +167,12 @@ static bool has_graph(const struct xs_gather *g)
     return g->helped && xs_step_graph_is_known(&g->graph);
 }
 
+/* That of the step under way. */
+static bool graph_came(const struct xs_gather *g)
+{
+    return has_graph(g) && g->graph.at > g->graph_before;
+}
+
 /* So many further commands gather before the gate opens. */
 static uint32_t left(const struct xs_entity *e)
 {
@@ -331,7 +337,7 @@ static bool ends_early(const struct xs_entity *e)
     const struct xs_gather *g = &e->gather;
     uint64_t last = xs_step_graph_last(&g->graph);
 
-    if (g->phase != XS_GATHER_OPEN || !has_graph(g) || !last || g->graph_entered < last || g->graph.at <= g->graph_before ||
+    if (g->phase != XS_GATHER_OPEN || !graph_came(g) || !last || g->graph_entered < last ||
         g->graph_queue->completed < g->graph.at)
         return false;
     EACH_QUEUE(q, e)
@@ -363,7 +369,7 @@ static void end_step(struct xs_sched *s, struct xs_entity *e, bool early, uint64
                             .graph = has_graph(g), .overdue = g->expired, .spoiled = g->spoiled};
     if (step.graph) {             /* the wait began now sooner and now later */
         step.commands = g->graph.length;
-        step.period_ns = g->graph.at > g->graph_before ? g->graph.before_ns : 0;
+        step.period_ns = graph_came(g) ? g->graph.before_ns : 0;
     }
     if (g->ended <= g->step_entered) { /* a wait for what was complete */
         g->step_waited_ns = g->waited_ns;
@@ -426,19 +432,6 @@ static bool is_watched(const struct xs_gather *g)
     return g->observed || (has_graph(g) && (g->phase == XS_GATHER_OPEN || g->phase == XS_GATHER_LEAVE));
 }
 
-static void look_watched(struct xs_sched *s, struct xs_entity *e, uint64_t now_ns)
-{
-    struct xs_gather *g = &e->gather;
-
-    EACH_QUEUE(q, e)
-        xs_queue_read(q, now_ns);
-    look_graph(e, now_ns);
-    if (xs_entity_gathers(e) && g->graph.at > g->graph_before)
-        opened(e, now_ns);        /* it came sooner than it used to */
-    if (ends_early(e))
-        end_step(s, e, true, now_ns);
-}
-
 static void follow_entity(struct xs_sched *s, struct xs_view *v, struct xs_entity *e, uint64_t now_ns)
 {
     struct xs_gather *g = &e->gather;
@@ -451,15 +444,19 @@ static void follow_entity(struct xs_sched *s, struct xs_view *v, struct xs_entit
         g->drains = false;
         stop(e);
     }
-    look_graph(e, now_ns);
+    if (is_watched(g))
+        EACH_QUEUE(q, e)
+            xs_queue_read(q, now_ns);
+    if (g->steps->helped)
+        look_graph(e, now_ns);
     g->spoiled |= !e->before.run && !xs_entity_gathers(e) && e->nready > 0;
     g->expired |= xs_entity_gathers(e) && g->until_ns && now_ns >= g->until_ns;
-    if (xs_entity_gathers(e) && (any_opened(e) || g->awaited || g->expired))
+    if (xs_entity_gathers(e) && (any_opened(e) || g->awaited || g->expired || graph_came(g)))
         opened(e, now_ns);
     if (g->waited_ns != g->seen_waited_ns)
         end_step(s, e, false, now_ns);
-    if (is_watched(g))
-        look_watched(s, e, now_ns);
+    if (ends_early(e))
+        end_step(s, e, true, now_ns);
     if (g->drains && !g->expired)
         look_drained(e, now_ns);
     g->drains &= !g->expired;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The graph of a step. An engine that decodes by CUDA graphs launches some copies and small kernels, one graph with nearly all
  * of the device's time, and some kernels that read its result; a helper thread waits, while the program prepares the next step.
- * The wait begins now sooner and now later. What comes again is the number of commands from one graph to the next.
+ * The wait begins at another command in each step. The number of commands from one graph to the next stays the same.
  *
  *   commands   c c c c c c G s s s s c c c c c c G s s s s ...     c prepares, s reads the result
  *                          |<- length ---------->|
