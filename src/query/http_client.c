@@ -188,7 +188,7 @@ static int read_all(struct http_exchange *x)
     }
 }
 
-/* Where an answer says how long it is, all of it must be there. @return false: it is none of HTTP, or not whole */
+/* @return false: no answer of HTTP, or a shorter one than it says */
 static bool take_answer(struct http_exchange *x, struct xs_http_answer *ret)
 {
     char *end = x->data ? strstr(x->data, "\r\n\r\n") : NULL, *line;

@@ -107,7 +107,8 @@ uint32_t xs_lv3_kfd_part(const struct xs_client *c, const struct xs_lv3_kfd *k)
     return part;
 }
 
-/* The part for now. @param wanted  as the scheduler says; @return when to look again, UINT64_MAX: no need */
+/* A part that ends stays in force for a while. @param wanted  as the scheduler says, then what is in force
+ * @return when it ends; UINT64_MAX: none stays */
 static uint64_t keep_for_a_while(const struct xs_server *s, struct xs_lv3_kfd *k, uint32_t *wanted)
 {
     if (*wanted || !k->part) {

@@ -77,7 +77,7 @@ static uint32_t array_of(const struct xs_kfd_shape *s, uint32_t bit)
     return bit % (s->arrays * step(s)) / step(s);
 }
 
-/* Where the queue has units of an array, it keeps one. */
+/* The queue keeps one unit of each array of which it has some. */
 static void keep_one(const struct xs_kfd_shape *s, const struct xs_kfd_mask *own, struct xs_kfd_mask *m)
 {
     uint8_t kept[XS_KFD_MASK_WORDS * 32 / 8] = {0}; /* a bit an array */
