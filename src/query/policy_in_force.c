@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "query/policy_in_force.h"
 
+#include "query/http_client.h"
 #include "transport/http_socket.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/time.h>
-#include <sys/un.h>
 #include <unistd.h>
 
-#define ANSWER_BYTES 4096u
-#define TIMEOUT_S    1
+#define TIMEOUT_MS 1000
 
 /* The text after `before` and up to `end`. In JSON a quote inside a text has a backslash before it, so that no name of a
  * policy looks like a member. */
@@ -51,50 +49,25 @@ bool xs_policy_in_force_parse(const char *answer, struct xs_policy_in_force *ret
     return true;
 }
 
-static int connect_to(const char *path)
-{
-    struct sockaddr_un a = {.sun_family = AF_UNIX};
-    struct timeval limit = {.tv_sec = TIMEOUT_S};
-    int fd;
-
-    if (strlen(path) >= sizeof(a.sun_path))
-        return -ENAMETOOLONG;
-    strcpy(a.sun_path, path);
-    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0)
-        return -errno;
-    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
-    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
-    if (connect(fd, (struct sockaddr *)&a, sizeof(a)) < 0) {
-        close(fd);
-        return -ECONNREFUSED;
-    }
-    return fd;
-}
-
 bool xs_policy_in_force_ask(const char *server_socket, unsigned wait_ms, struct xs_policy_in_force *ret)
 {
-    static const char request[] = "GET /policy HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
-    char path[PATH_MAX + 16], answer[ANSWER_BYTES];
-    size_t used = 0;
-    ssize_t n = 0;
-    int fd;
+    char path[PATH_MAX + 16], error[128];
+    struct xs_http_target target = {.unix_path = path, .timeout_ms = TIMEOUT_MS};
+    struct xs_http_answer answer;
+    bool found;
+    int err;
 
     if (!xs_http_socket(server_socket, path, sizeof(path)))
         return false;
-    while ((fd = connect_to(path)) < 0) {
-        if (fd != -ECONNREFUSED || wait_ms == 0)
-            return false;
+    while ((err = xs_http_ask(&target, "GET", "/policy", NULL, &answer, error, sizeof(error))) == -ECONNREFUSED && wait_ms > 0) {
         usleep(1000);
         wait_ms--;
     }
-    if (send(fd, request, sizeof(request) - 1, MSG_NOSIGNAL) == (ssize_t)sizeof(request) - 1) {
-        while (used < sizeof(answer) - 1 && (n = recv(fd, answer + used, sizeof(answer) - 1 - used, 0)) > 0)
-            used += (size_t)n;
-    }
-    close(fd);
-    answer[used] = 0;
-    return strncmp(answer, "HTTP/1.1 200 ", 13) == 0 && xs_policy_in_force_parse(answer, ret);
+    if (err < 0)
+        return false;
+    found = answer.status == 200 && xs_policy_in_force_parse(answer.body, ret);
+    free(answer.body);
+    return found;
 }
 
 bool xs_policy_in_force_unread(const struct xs_policy_in_force *p, uint32_t wanted, const char *what, const char *change,
