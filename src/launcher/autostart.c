@@ -277,5 +277,5 @@ int xs_autostart(bool start, unsigned idle_s)
     }
     if (err == 0 && !agents_look)
         setenv("XSCHED_SOCKET", socket_path, 1);
-    return err < 0 ? err : 1;
+    return err;
 }

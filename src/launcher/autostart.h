@@ -15,7 +15,7 @@
  *  for the program if its agent would not look there by itself.
  *  @param start   false: only look
  *  @param idle_s  seconds without programs after which a started server ends; 0: never
- *  @return 0, 1 when this call started one, or -errno after a warning; the program can run unscheduled */
+ *  @return 0, or -errno after a warning; the program can run unscheduled */
 int xs_autostart(bool start, unsigned idle_s);
 
 #endif

@@ -24,8 +24,6 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-#define YOUNG_MS 500
-
 enum { KEY_LOCAL = 1000, KEY_GROUP, KEY_INTRA, KEY_SWAP, KEY_NO_SERVER, KEY_HELP_ENV, KEY_IDLE };
 
 static const struct argp_option options[] = {
@@ -286,8 +284,7 @@ static void say_unread_by_local(const char *name)
     say_unread_hints(&policy, "xsched run --local-policy");
 }
 
-/* @param young  the server has just started: it answers questions a moment after it takes programs */
-static void say_unread_by_server(bool young)
+static void say_unread_by_server(void)
 {
     struct xs_policy_in_force policy;
     static struct xs_places places; /* large, and stacks may be small */
@@ -300,7 +297,7 @@ static void say_unread_by_server(bool young)
         return;
     xs_places_get(&places);
     i = xs_places_first(&places);
-    if (i >= 0 && xs_policy_in_force_ask(places.items[i].path, young ? YOUNG_MS : 0, &policy))
+    if (i >= 0 && xs_policy_in_force_ask(places.items[i].path, &policy))
         say_unread_hints(&policy, "xcli policy");
 }
 
@@ -334,7 +331,7 @@ int xs_command_run(int argc, char **argv)
                "when it does not find it."};
     struct run r = {.idle_s = XS_AUTOSTART_IDLE_S};
     char name[] = "xsched run", why[PATH_MAX + 32];
-    int server = -ENOENT, status;
+    int status, server = -ENOENT;
 
     argp_err_exit_status = XS_EXIT_USAGE;
     argv[0] = name;
@@ -364,7 +361,7 @@ int xs_command_run(int argc, char **argv)
     if (!xs_env_get(XS_ENV_XSCHED_POLICY) && xs_str_equal_nocase(xs_env_get(XS_ENV_XSCHED_SCHEDULER), "GLB"))
         server = xs_autostart(!r.no_server, r.idle_s);
     if (server >= 0)
-        say_unread_by_server(server == 1);
+        say_unread_by_server();
     else if (xs_env_get(XS_ENV_XSCHED_POLICY))
         say_unread_by_local(xs_env_get(XS_ENV_XSCHED_POLICY));
     return xs_exec_program(r.program);

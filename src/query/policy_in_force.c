@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "query/policy_in_force.h"
 
-#include "query/http_client.h"
-#include "transport/http_socket.h"
+#include "asks/ask_line.h"
+#include "base/clock.h"
+#include "base/str.h"
 
-#include <errno.h>
-#include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#define TIMEOUT_MS 1000
+#define TIMEOUT_NS XS_NS_PER_S
 
 /* The text after `before` and up to `end`. In JSON a quote inside a text has a backslash before it, so that no name of a
  * policy looks like a member. */
@@ -49,24 +46,21 @@ bool xs_policy_in_force_parse(const char *answer, struct xs_policy_in_force *ret
     return true;
 }
 
-bool xs_policy_in_force_ask(const char *server_socket, unsigned wait_ms, struct xs_policy_in_force *ret)
+bool xs_policy_in_force_ask(const char *server_socket, struct xs_policy_in_force *ret)
 {
-    char path[PATH_MAX + 16], error[128];
-    struct xs_http_target target = {.unix_path = path, .timeout_ms = TIMEOUT_MS};
-    struct xs_http_answer answer;
-    bool found;
-    int err;
+    struct xs_line *line = xs_line_new(server_socket, false);
+    struct xs_request *r = line ? xs_request_new(XS_REQ_POLICY) : NULL;
+    bool found = false;
 
-    if (!xs_http_socket(server_socket, path, sizeof(path)))
-        return false;
-    while ((err = xs_http_ask(&target, "GET", "/policy", NULL, &answer, error, sizeof(error))) == -ECONNREFUSED && wait_ms > 0) {
-        usleep(1000);
-        wait_ms--;
+    if (r && xs_line_ask(line, r, TIMEOUT_NS) == 0) {
+        found = r->status == 200 && r->state.policy_reads_known;
+        if (found) {
+            xs_str_copy(ret->name, sizeof(ret->name), r->state.policy_name);
+            ret->reads = r->state.policy_reads;
+        }
+        xs_request_free(r);
     }
-    if (err < 0)
-        return false;
-    found = answer.status == 200 && xs_policy_in_force_parse(answer.body, ret);
-    free(answer.body);
+    xs_line_free(line);
     return found;
 }
 

@@ -10,10 +10,9 @@ struct xs_policy_in_force {
     uint32_t reads; /* XS_POLICY_READS_* */
 };
 
-/** Asks the server at a socket, over the HTTP socket beside it and without a library.
- *  @param wait_ms  how long to wait for that socket while no server listens yet
- *  @return false: no answer, or one without the list of hints (an older server, a loaded policy) */
-bool xs_policy_in_force_ask(const char *server_socket, unsigned wait_ms, struct xs_policy_in_force *ret);
+/** Asks xserver over its own socket, not over HTTP: that could start xsched-http.
+ *  @return false: no answer, or one without the list of hints (a server of another build, a loaded policy) */
+bool xs_policy_in_force_ask(const char *server_socket, struct xs_policy_in_force *ret);
 /** From the text of xserver's answer to GET /policy. @return false: it has no list of hints */
 bool xs_policy_in_force_parse(const char *answer, struct xs_policy_in_force *ret);
 

@@ -296,6 +296,20 @@ class Autostart(Layout):
         self.assertEqual(self.notes("--utilization", "30", "--priority", "-256"), [])
         self.assertIn("`xcli policy HPF`", " ".join(self.notes("--priority", "5")))
 
+    def test_the_policy_is_asked_without_http(self):
+        """xserver's own socket answers. A question over HTTP would start the unit of xsched-http."""
+        os.mkdir(self.folder, 0o700)
+        server = subprocess.Popen([os.path.join(self.bin, "xserver"), "--http", "OFF", "--socket", self.socket], env=self.env,
+                                  stderr=subprocess.DEVNULL)
+        self.addCleanup(server.wait)
+        self.wait_for(self.answers)
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as http:
+            http.bind(os.path.join(self.folder, "http.sock"))
+            http.listen()
+            http.setblocking(False)
+            self.assertIn("--utilization 30 has no effect", " ".join(self.notes("--utilization", "30")))
+            self.assertRaises(BlockingIOError, http.accept)
+
     def test_a_local_policy_is_looked_at_too(self):
         said, = self.notes("--local-policy", "HPF", "--utilization", "30")
         self.assertIn("has no effect under the policy HPF: `xsched run --local-policy PUP`", said)

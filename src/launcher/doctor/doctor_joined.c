@@ -114,7 +114,7 @@ static void check_unread(struct xs_doctor *d, const json_t *process, const json_
     json_t *q;
     size_t k;
 
-    if (!xs_policy_in_force_ask(socket_path, 0, &policy))
+    if (!xs_policy_in_force_ask(socket_path, &policy))
         return;
     for (size_t i = 0; i < xs_hint_rows_count; i++) {
         const struct xs_hint_row *hint = &xs_hint_rows[i];
