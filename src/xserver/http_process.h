@@ -4,7 +4,7 @@
 #ifndef XS_XSERVER_HTTP_PROCESS_H
 #define XS_XSERVER_HTTP_PROCESS_H
 
-#include "xserver/options.h"
+#include "config/options.h"
 
 struct xs_http_process;
 

@@ -3,7 +3,7 @@
 #include "xserver/activation.h"
 #include "xserver/http_process.h"
 #include "xserver/log_file.h"
-#include "xserver/options.h"
+#include "config/options.h"
 #include "xserver/server.h"
 
 #include "base/env.h"
@@ -46,11 +46,11 @@ static const struct argp_option k_options[] = {
 #define FLAGS(tier) ((tier) == XS_TIER_SHOWN ? 0 : OPTION_HIDDEN)
 #define OPTION(tier, section, field, name, type, def, live, arg, help) \
     {name, KEY_OPTION + XS_OPT_##field, arg, FLAGS(tier), help, 0},
-#include "xserver/options.def"
+#include "config/options.def"
 #undef OPTION
 #undef FLAGS
 #define WITHDRAWN(field, name, instead) {name, KEY_WITHDRAWN + XS_WITHDRAWN_##field, "VALUE", OPTION_HIDDEN, NULL, 0},
-#include "xserver/withdrawn.def"
+#include "config/withdrawn.def"
 #undef WITHDRAWN
     {NULL, 'h', NULL, OPTION_HIDDEN, NULL, 0},
     {0},

@@ -15,7 +15,7 @@
 #include "xserver/activation.h"
 #include "xserver/handles.h"
 #include "xserver/shares/user_quota.h"
-#include "xserver/users/pod_limits.h"
+#include "config/pod_limits.h"
 #include "xserver/windows.h"
 
 #include <errno.h>

@@ -21,12 +21,12 @@
 #include "xserver/records/loads.h"
 #include "xserver/level3/lv3.h"
 #include "xserver/level3/lv3_kfd.h"
-#include "xserver/options.h"
+#include "config/options.h"
 #include "xserver/realtime.h"
 #include "xserver/shares/rate_limit.h"
 #include "xserver/swaps/swaps.h"
 #include "xserver/records/timeline.h"
-#include "xserver/users/priority_limits.h"
+#include "config/priority_limits.h"
 
 #define XS_LEAVES_A_ROUND 256u /* queues of a program that ends, see leave.c */
 #define XS_FREES_A_ROUND  1024u /* queues whose storage it frees; a page of a program counts as many */

@@ -55,7 +55,7 @@ def options(root, build):
         of["xcli"] |= listed(os.path.join(tools, "xcli"), command.strip())
     xsched = os.path.join(tools, "xsched")
     of["xsched"] = set().union(*(listed(xsched, c) for c in ("run", "trace", "record", "doctor", "cdi")))
-    with open(os.path.join(root, "src/xserver/options.def"), encoding="utf-8") as f:
+    with open(os.path.join(root, "src/config/options.def"), encoding="utf-8") as f:
         of["xserver"] |= {"--" + name for name in KEY.findall(f.read())} | hidden(os.path.join(root, "src/xserver/main.c"))
     if "xsched-window" in of:
         of["xsched-window"] |= hidden(os.path.join(root, "src/window/main.c"))

@@ -2,7 +2,7 @@
 /* A configuration file of xserver. What is accepted lies within the ranges of options.def. */
 #include "fuzz.h"
 
-#include "xserver/options.h"
+#include "config/options.h"
 
 #include <unistd.h>
 

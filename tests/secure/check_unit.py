@@ -32,7 +32,7 @@ unit = settings("integration/systemd/xserver.service")
 http = settings("integration/systemd/xsched-http.service")
 http_socket = settings("integration/systemd/xsched-http.socket")
 
-programs = number("src/xserver/options.def", r'max_clients, "max-clients", \(.*?\), "(\d+)"')
+programs = number("src/config/options.def", r'max_clients, "max-clients", \(.*?\), "(\d+)"')
 groups = number("src/xserver/level3/lv3_nvidia.h", r"#define XS_LV3_GROUPS +(\d+)u")
 descriptors = programs * (3 + groups)   # connection, doorbell, pidfd; one for each channel group
 descriptors += number("src/xserver/asks.h", r"#define XS_ASKERS +(\d+)u")
@@ -60,7 +60,7 @@ for name, values in (("User", ["xsched"]), ("CapabilityBoundingSet", [""]), ("No
                      ("StartLimitIntervalSec", ["0"]), ("Restart", ["on-failure"])):
     if http.get(name) != values:
         wrong.append(f"{name} of xsched-http is {http.get(name)}, not {values}")
-port = number("src/xserver/options.def", r'port, "port", \(.*?\), "(\d+)"')
+port = number("src/config/options.def", r'port, "port", \(.*?\), "(\d+)"')
 if http_socket["ListenStream"] != [f"127.0.0.1:{port}", "/run/xsched/http.sock"] or http_socket["SocketMode"] != ["0666"]:
     wrong.append(f"xsched-http.socket listens on {http_socket['ListenStream']}")
 print("\n".join(wrong))

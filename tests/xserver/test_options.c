@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The configuration file: which lines it takes, and what they mean. */
-#include "xserver/options.h"
+#include "config/options.h"
 
 #include <errno.h>
 #include <setjmp.h>

@@ -4,7 +4,7 @@
 #include "host/procinfo.h"
 #include "http/devices/device_list.h"
 #include "http/http_guard.h"
-#include "xserver/options.h"
+#include "config/options.h"
 #include "xserver/prewake/cpus.h"
 #include "xserver/records/timeline.h"
 

@@ -6,8 +6,8 @@
 #include "base/clock.h"
 #include "host/procinfo.h"
 #include "wire/hints.h"
-#include "xserver/users/pod_limits.h"
-#include "xserver/users/priority_limits.h"
+#include "config/pod_limits.h"
+#include "config/priority_limits.h"
 
 #include <grp.h>
 #include <setjmp.h>

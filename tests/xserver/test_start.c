@@ -284,7 +284,7 @@ static void withdrawn_options_are_named(void **state)
         const char *name, *instead;
     } k_rows[] = {
 #define WITHDRAWN(field, name, instead) {name, instead},
-#include "xserver/withdrawn.def"
+#include "config/withdrawn.def"
 #undef WITHDRAWN
     };
     char args[256], line[512];

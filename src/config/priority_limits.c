@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "xserver/users/priority_limits.h"
+#include "config/priority_limits.h"
 
 #include "base/log.h"
 #include "base/str.h"
 #include "host/procinfo.h"
 #include "sched/sched.h"
-#include "xserver/users/pod_limits.h"
+#include "config/pod_limits.h"
 
 #include "xsched/types.h"
 

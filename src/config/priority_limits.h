@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How far the priorities of a user's programs go, and the user's part beside others (options priority-limits,
  * user-share-exempt, user-shares and pod-limits-file). Main thread. */
-#ifndef XS_XSERVER_PRIORITY_LIMITS_H
-#define XS_XSERVER_PRIORITY_LIMITS_H
+#ifndef XS_CONFIG_PRIORITY_LIMITS_H
+#define XS_CONFIG_PRIORITY_LIMITS_H
 
 #include "base/xs_base.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "xserver/users/pod_limits.h"
+#include "config/pod_limits.h"
 
 #include "base/log.h"
 #include "base/str.h"
-#include "xserver/users/priority_limits.h"
+#include "config/priority_limits.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writes the configuration file for installation: every key with its default, commented out. The build
  * runs it, so that the file and the table of options cannot differ. */
-#include "xserver/options.h"
+#include "config/options.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How far the priorities of programs in a pod go (option pod-limits-file). An agent of the node writes the file anew
  * whenever pods come or go, so xserver looks at it whenever a program joins. Main thread. */
-#ifndef XS_XSERVER_USERS_POD_LIMITS_H
-#define XS_XSERVER_USERS_POD_LIMITS_H
+#ifndef XS_CONFIG_POD_LIMITS_H
+#define XS_CONFIG_POD_LIMITS_H
 
 #include "base/xs_base.h"
 

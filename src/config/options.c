@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "xserver/options.h"
+#include "config/options.h"
 
 #include "base/log.h"
 #include "base/str.h"
@@ -16,14 +16,14 @@ const struct xs_option_row xs_option_rows[XS_OPT_COUNT] = {
 #define OPTION(tier_, section_, field, name_, type_, def_, live_, arg_, help_) \
     {.tier = tier_, .section = section_, .name = name_, .arg = arg_, .help = help_, .type = XS_TYPE type_, .def = def_, \
      .live = live_, .offset = offsetof(struct xs_options, field)},
-#include "xserver/options.def"
+#include "config/options.def"
 #undef OPTION
 };
 _Static_assert(XS_INFLIGHT_SHARED_US == 850, "the default of inflight-us in options.def");
 
 const struct xs_withdrawn_row xs_withdrawn_rows[XS_WITHDRAWN_COUNT] = {
 #define WITHDRAWN(field, name, instead) {name, instead},
-#include "xserver/withdrawn.def"
+#include "config/withdrawn.def"
 #undef WITHDRAWN
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads the configuration file: lines that are a [section], a comment, or `key = value`. */
-#include "xserver/options.h"
+#include "config/options.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The settings of xserver: built-in values, then the configuration file, then the command line. */
-#ifndef XS_XSERVER_OPTIONS_H
-#define XS_XSERVER_OPTIONS_H
+#ifndef XS_CONFIG_OPTIONS_H
+#define XS_CONFIG_OPTIONS_H
 
 #include "base/settings/value.h"
 
@@ -9,14 +9,14 @@
 
 enum xs_option_id {
 #define OPTION(tier, section, field, ...) XS_OPT_##field,
-#include "xserver/options.def"
+#include "config/options.def"
 #undef OPTION
     XS_OPT_COUNT
 };
 
 enum xs_withdrawn_id {
 #define WITHDRAWN(field, ...) XS_WITHDRAWN_##field,
-#include "xserver/withdrawn.def"
+#include "config/withdrawn.def"
 #undef WITHDRAWN
     XS_WITHDRAWN_COUNT
 };
@@ -29,7 +29,7 @@ typedef char xs_option_TEXT[XS_OPTION_TEXT_BYTES], xs_option_CHOICE[XS_OPTION_TE
 
 struct xs_options {
 #define OPTION(tier, section, field, name, type, ...) XS_OPTION_TYPE type field;
-#include "xserver/options.def"
+#include "config/options.def"
 #undef OPTION
     uint64_t given; /* bit i: the command line set option i; the file leaves it */
     uint64_t old_way; /* bit i: an option or a key set a constant (XS_TIER_TUNE), as in older versions */
