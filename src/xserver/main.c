@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* xserver [POLICY [PORT]]: options, start, end. */
+#include "keeper/http_process.h"
 #include "xserver/activation.h"
-#include "xserver/http_process.h"
 #include "xserver/log_file.h"
 #include "config/options.h"
 #include "xserver/server.h"
@@ -236,6 +236,17 @@ static int start_log(const struct xs_options *o, char *ret_error, size_t error_s
     return 0;
 }
 
+/* @return 0 or -errno with the reason in ret_error */
+static int start_http(const struct xs_options *o, const struct xs_server *s, char *ret_error, size_t error_size)
+{
+    const struct xs_http_wanted wanted = {
+        .server_socket = s->socket_path, .unix_path = s->http_path, .port = (uint16_t)o->port,
+        .port_is_named = o->given & 1ull << XS_OPT_port,
+        .log_level = xs_env_get(XS_ENV_XLOG_LEVEL) && !(o->given & 1ull << XS_OPT_log_level) ? "" : o->log_level};
+
+    return xs_http_process_start(&wanted, &g_http, ret_error, error_size);
+}
+
 int main(int argc, char **argv)
 {
     static struct xs_server server;
@@ -263,7 +274,7 @@ int main(int argc, char **argv)
     xs_options_warn_withdrawn(options.withdrawn);
     r = xs_server_start(&server, &options, error, sizeof(error));
     if (r == 0 && options.http && !options.http_unit)
-        r = xs_http_process_start(&options, server.socket_path, server.http_path, &g_http, error, sizeof(error));
+        r = start_http(&options, &server, error, sizeof(error));
     server.http_port = options.http && options.http_unit ? (uint16_t)options.port : xs_http_process_port(g_http);
     if (r < 0) {
         fprintf(stderr, "xserver: %s\n", error);

@@ -7,7 +7,7 @@ from typing import Dict, List, Tuple
 
 from .node import Node
 
-# As src/xserver/http/metrics.c writes them. No text of a program's can look so: a quote in it has a backslash before it.
+# As src/http/metrics.c writes them. No text of a program's can look so: a quote in it has a backslash before it.
 _CONTAINER = '",container="'
 _ID, _POD, _UID = 12, '",pod="', 36
 _LENGTH = _ID + len(_POD) + _UID + 1

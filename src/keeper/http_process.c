@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "xserver/http_process.h"
+#include "keeper/http_process.h"
 
 #include "base/clock.h"
-#include "base/env.h"
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/str.h"
@@ -269,20 +268,20 @@ static void forget(struct xs_http_process *p)
     free(p);
 }
 
-static int listen_both(struct xs_http_process *p, const struct xs_options *o, char *ret_error, size_t error_size)
+static int listen_both(struct xs_http_process *p, const struct xs_http_wanted *wanted, char *ret_error, size_t error_size)
 {
-    bool named = o->given & 1ull << XS_OPT_port;
+    bool named = wanted->port_is_named;
     uint16_t port = 0;
 
-    p->tcp = listen_tcp((uint16_t)o->port, &port);
+    p->tcp = listen_tcp(wanted->port, &port);
     for (unsigned i = 0; p->tcp == -EADDRINUSE && named && i < TAKEN_TRIES; i++) {
         usleep(TAKEN_US);
-        p->tcp = listen_tcp((uint16_t)o->port, &port);
+        p->tcp = listen_tcp(wanted->port, &port);
     }
     if (p->tcp == -EADDRINUSE && !named) {
-        XS_WARN("another program has port %u: HTTP only on %s", (unsigned)o->port, p->unix_path);
+        XS_WARN("another program has port %u: HTTP only on %s", (unsigned)wanted->port, p->unix_path);
     } else if (p->tcp < 0) {
-        snprintf(ret_error, error_size, "cannot answer HTTP on 127.0.0.1:%u: %s", (unsigned)o->port, strerror(-p->tcp));
+        snprintf(ret_error, error_size, "cannot answer HTTP on 127.0.0.1:%u: %s", (unsigned)wanted->port, strerror(-p->tcp));
         return p->tcp;
     }
     p->unix_ = p->unix_path[0] ? listen_unix(p->unix_path) : -1;
@@ -296,8 +295,7 @@ static int listen_both(struct xs_http_process *p, const struct xs_options *o, ch
     return 0;
 }
 
-int xs_http_process_start(const struct xs_options *o, const char *server_socket, const char *unix_path,
-                          struct xs_http_process **ret, char *ret_error, size_t error_size)
+int xs_http_process_start(const struct xs_http_wanted *wanted, struct xs_http_process **ret, char *ret_error, size_t error_size)
 {
     struct xs_http_process *p = calloc(1, sizeof(*p));
     int r;
@@ -307,16 +305,15 @@ int xs_http_process_start(const struct xs_options *o, const char *server_socket,
         return -ENOMEM;
     }
     p->tcp = p->unix_ = p->orders[0] = p->orders[1] = -1;
-    xs_str_copy(p->server_socket, sizeof(p->server_socket), server_socket);
-    xs_str_copy(p->unix_path, sizeof(p->unix_path), unix_path);
-    if (!xs_env_get(XS_ENV_XLOG_LEVEL) || o->given & 1ull << XS_OPT_log_level)
-        xs_str_copy(p->log_level, sizeof(p->log_level), o->log_level);
+    xs_str_copy(p->server_socket, sizeof(p->server_socket), wanted->server_socket);
+    xs_str_copy(p->unix_path, sizeof(p->unix_path), wanted->unix_path);
+    xs_str_copy(p->log_level, sizeof(p->log_level), wanted->log_level);
     if (!find_program(p->program)) {
         XS_WARN("%s is not installed beside xserver: there is no HTTP", PROGRAM);
         forget(p);
         return 0;
     }
-    r = listen_both(p, o, ret_error, error_size);
+    r = listen_both(p, wanted, ret_error, error_size);
     if (r == 0 && (r = start_thread(p)) < 0)
         snprintf(ret_error, error_size, "cannot start a thread for HTTP: %s", strerror(-r));
     if (r < 0) {
