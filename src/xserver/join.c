@@ -314,7 +314,7 @@ bool xs_client_join(struct xs_server *s, struct xs_client *c, const struct xs_ms
     close(page_fd);
     if (r == 0)
         /* edge-triggered: each write to the eventfd is an event, and the count stays unread */
-        r = xs_server_watch(s, c->bell, EPOLLIN | EPOLLET, &c->bell_source);
+        r = xs_sources_add(s, c->bell, EPOLLIN | EPOLLET, &c->bell_source);
     if (r < 0) {
         xs_client_drop(s, c, "the answer did not reach it");
         return false;

@@ -10,29 +10,12 @@
 #include <limits.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/timerfd.h>
-#include <unistd.h>
 
 #define MAX_EVENTS    256
 #define SPIN_BURST_NS (20 * XS_NS_PER_MS)  /* the most that the spin budget saves up */
 #define HOT_NS        (100 * XS_NS_PER_MS) /* looks at a program's doorbell for this long after a ring */
 #define LATE_NS         (10 * XS_NS_PER_MS) /* counts a round that takes longer */
 #define UNJOINED_NS   (5 * XS_NS_PER_S)    /* closes a connection that says nothing for so long */
-
-static void set_timer(struct xs_server *s, uint64_t at_ns)
-{
-    struct itimerspec spec = {0};
-
-    if (at_ns == s->timer_ns)
-        return;
-    if (at_ns != UINT64_MAX) {
-        at_ns = XS_MAX(at_ns, 1ull); /* 0 would switch it off */
-        spec.it_value.tv_sec = (time_t)XS_MIN(at_ns / XS_NS_PER_S, (uint64_t)INT32_MAX);
-        spec.it_value.tv_nsec = (long)(at_ns % XS_NS_PER_S);
-    }
-    timerfd_settime(s->timer, TFD_TIMER_ABSTIME, &spec, NULL);
-    s->timer_ns = at_ns;
-}
 
 /* Decides. `since_ns`: when the event came that may have caused a change; 0: none.
  * @return when to decide again at the latest */
@@ -229,7 +212,7 @@ static uint64_t spin(struct xs_server *s, uint64_t next, struct epoll_event *ev,
                 break;
         }
         if (round % 16 == 0) {
-            *ret_n = epoll_wait(s->epoll, ev, MAX_EVENTS, 0);
+            *ret_n = epoll_wait(s->sources.epoll, ev, MAX_EVENTS, 0);
             if (*ret_n != 0)
                 break;
         }
@@ -280,10 +263,10 @@ void xs_server_run(struct xs_server *s, void (*reload)(struct xs_server *s))
             until = XS_MIN(until, XS_MIN(s->muted_ns, XS_MIN(s->leave_ns, s->swaps.next_ns)));
             at_once = at_once || until <= s->now_ns;
             if (!at_once) {
-                set_timer(s, until);
+                xs_sources_set_timer(&s->sources, until);
                 s->counts.sleeps++;
             }
-            n = epoll_wait(s->epoll, ev, MAX_EVENTS, at_once ? 0 : -1);
+            n = epoll_wait(s->sources.epoll, ev, MAX_EVENTS, at_once ? 0 : -1);
         }
         if (n < 0)
             n = 0; /* EINTR */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* xserver [POLICY [PORT]]: options, start, end. */
+#include "config/options.h"
 #include "keeper/http_process.h"
 #include "xserver/activation.h"
 #include "xserver/log_file.h"
-#include "config/options.h"
 #include "xserver/server.h"
 
 #include "base/env.h"
@@ -240,7 +240,7 @@ static int start_log(const struct xs_options *o, char *ret_error, size_t error_s
 static int start_http(const struct xs_options *o, const struct xs_server *s, char *ret_error, size_t error_size)
 {
     const struct xs_http_wanted wanted = {
-        .server_socket = s->socket_path, .unix_path = s->http_path, .port = (uint16_t)o->port,
+        .server_socket = s->socket.path, .unix_path = s->http_path, .port = (uint16_t)o->port,
         .port_is_named = o->given & 1ull << XS_OPT_port,
         .log_level = xs_env_get(XS_ENV_XLOG_LEVEL) && !(o->given & 1ull << XS_OPT_log_level) ? "" : o->log_level};
 
@@ -281,7 +281,7 @@ int main(int argc, char **argv)
         xs_server_stop(&server);
         return EXIT_FAILURE;
     }
-    XS_INFO("policy %s, socket %s", xs_sched_policy(server.sched)->name, server.socket_path);
+    XS_INFO("policy %s, socket %s", xs_sched_policy(server.sched)->name, server.socket.path);
     xs_activation_notify("READY=1");
     xs_server_run(&server, reload);
     xs_activation_notify("STOPPING=1");

@@ -6,6 +6,8 @@
 
 #include "asks/request.h"
 #include "base/list.h"
+#include "config/options.h"
+#include "config/priority_limits.h"
 #include "sched/sched.h"
 #include "transport/socket.h"
 #include "wire/hints.h"
@@ -17,29 +19,22 @@
 #include "xserver/close_worker.h"
 #include "xserver/announced.h"
 #include "xserver/asks.h"
+#include "xserver/event_sources.h"
+#include "xserver/server_socket.h"
 #include "xserver/records/history.h"
 #include "xserver/records/loads.h"
 #include "xserver/level3/lv3.h"
 #include "xserver/level3/lv3_kfd.h"
-#include "config/options.h"
 #include "xserver/realtime.h"
 #include "xserver/shares/rate_limit.h"
 #include "xserver/swaps/swaps.h"
 #include "xserver/records/timeline.h"
-#include "config/priority_limits.h"
 
 #define XS_LEAVES_A_ROUND 256u /* queues of a program that ends, see leave.c */
 #define XS_FREES_A_ROUND  1024u /* queues whose storage it frees; a page of a program counts as many */
 #define XS_HOT_CLIENTS 64u /* programs at whose doorbells the loop looks while it spins */
 
 #define XS_CONTROL_NS     (200 * XS_NS_PER_US) /* the loop looks at doorbells again after that */
-
-/** A descriptor in the epoll set: who acts when it is ready. */
-struct xs_source {
-    /** @param events  of epoll. NULL: a doorbell; the loop hears all of them before it serves the others */
-    void (*ready)(struct xs_server *s, const struct xs_source *source, uint32_t events);
-    struct xs_client *client; /* may wait for the next round, where there are many; NULL: the server's own */
-};
 
 /** A program on a device that it has queues on. */
 struct xs_client_device {
@@ -134,13 +129,11 @@ struct xs_server {
     struct xs_options options;
     struct xs_sched *sched;
     struct xs_policy_module *module; /* the policy's, when it came from a shared object; else NULL */
-    int epoll, timer, signals, listener, wake;
-    struct xs_source listener_source, timer_source, signals_source, death_source;
-    char socket_path[XS_SOCKET_PATH_BYTES], http_path[XS_SOCKET_PATH_BYTES];
+    struct xs_server_socket socket;
+    struct xs_event_sources sources;
+    char http_path[XS_SOCKET_PATH_BYTES];
     uint16_t http_port; /* 0: none */
-    int lock_fd;
     int last_fd, most_fds; /* the number of the latest descriptor; how many there may be */
-    bool activated; /* the socket is the service manager's */
     bool stop, reload;
     unsigned turn; /* of events that the loop serves in turn */
     uint32_t own_uid;
@@ -185,7 +178,6 @@ struct xs_server {
     uint64_t queues_ever;
 
     uint64_t now_ns;        /* of this round */
-    uint64_t timer_ns;      /* the timer's time; UINT64_MAX: off */
     uint64_t lease_ns;      /* renew the leases then; UINT64_MAX: there is no closed word */
     uint64_t house_ns;      /* next look at slow changes; UINT64_MAX: none is due */
     uint64_t held_due_ns;   /* no suspension ends by itself before this; UINT64_MAX: none does */
@@ -214,6 +206,20 @@ int xs_server_start(struct xs_server *s, const struct xs_options *o, char *ret_e
 void xs_server_leave(struct xs_server *s);
 /** Frees all. */
 void xs_server_stop(struct xs_server *s);
+/** Ends the listening when no program wants to join. @return true when the server may end */
+bool xs_server_retire(struct xs_server *s);
+
+/* scheduler_hooks.c */
+extern const struct xs_sched_ops xs_scheduler_hooks;
+/** Notes an event for `xsched record`, while that asks. q: NULL: of the server. */
+void xs_server_note(struct xs_server *s, const struct xs_server_queue *q, enum xs_timeline_kind kind, int32_t value,
+                    uint64_t now_ns);
+
+/* apply_options.c */
+/** The operators, and the limits of users, by s->options. @return 0 or -errno with the reason in ret_error */
+int xs_server_take_rules(struct xs_server *s, char *ret_error, size_t error_size);
+/** s->sched, with the policy and the constants of s->options. @return 0 or -errno; ret_error may have the reason */
+int xs_server_make_scheduler(struct xs_server *s, char *ret_error, size_t error_size);
 /** Sets another policy. Reads CPU classes at once, for a policy that uses them. */
 void xs_server_set_policy(struct xs_server *s, const struct xs_policy_ops *policy);
 /** Whether the host has what the value names: a group, users, a policy's shared object.
@@ -226,12 +232,6 @@ int xs_server_apply_options(struct xs_server *s, const struct xs_options *o, cha
                             size_t error_size);
 /** The first program at level 3 came, or the last one left. */
 void xs_server_update_switch(struct xs_server *s);
-/** Ends the listening when no program wants to join. @return true when the server may end */
-bool xs_server_retire(struct xs_server *s);
-/** Notes an event for `xsched record`, while that asks. q: NULL: of the server. */
-void xs_server_note(struct xs_server *s, const struct xs_server_queue *q, enum xs_timeline_kind kind, int32_t value,
-                    uint64_t now_ns);
-int xs_server_watch(struct xs_server *s, int fd, uint32_t events, struct xs_source *source);
 
 /* loop.c */
 /** Runs until a signal or idleness ends it; calls reload on SIGHUP. */

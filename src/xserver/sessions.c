@@ -76,7 +76,7 @@ void xs_client_accept(struct xs_server *s)
         struct xs_socket_peer peer;
         struct xs_client *c;
         bool may_join;
-        int fd = xs_socket_accept(s->listener, &peer);
+        int fd = xs_socket_accept(s->socket.fd, &peer);
 
         s->last_fd = fd < 0 ? s->last_fd : fd;
         may = fd < 0 || xs_rate_accepted(s);
@@ -94,7 +94,7 @@ void xs_client_accept(struct xs_server *s)
         may_join = !xs_close_worker_behind(s->close_worker, peer.uid) && xs_user_quota_accept(s, &peer);
         c = may_join ? client_new(s, fd, &peer) : NULL;
         if (!c || !xs_user_quota_connection(s, c) ||
-            xs_server_watch(s, fd, EPOLLIN | EPOLLRDHUP, &c->socket_source) < 0) {
+            xs_sources_add(s, fd, EPOLLIN | EPOLLRDHUP, &c->socket_source) < 0) {
             if (c)
                 xs_user_quota_gone(s, c);
             free(c);
@@ -103,7 +103,7 @@ void xs_client_accept(struct xs_server *s)
             continue;
         }
         if (peer.pidfd >= 0)
-            (void)xs_server_watch(s, peer.pidfd, EPOLLIN, &c->pidfd_source);
+            (void)xs_sources_add(s, peer.pidfd, EPOLLIN, &c->pidfd_source);
         xs_list_add(&s->unjoined, &c->link);
         s->n_unjoined++;
         s->house_ns = s->now_ns;
@@ -207,7 +207,7 @@ void xs_client_listen(struct xs_server *s, struct xs_client *c)
     else if (xs_list_empty(&c->quiet_link))
         ev.events |= EPOLLIN | (c->waiting_to_send ? EPOLLOUT : 0u);
 
-    epoll_ctl(s->epoll, EPOLL_CTL_MOD, c->fd, &ev);
+    epoll_ctl(s->sources.epoll, EPOLL_CTL_MOD, c->fd, &ev);
 }
 
 static void want_to_write(struct xs_server *s, struct xs_client *c, bool want)
@@ -345,15 +345,15 @@ void xs_client_drop(struct xs_server *s, struct xs_client *c, const char *why)
     }
     /* The program has the eventfd too: closing our descriptor would not take it out of the set. */
     if (c->bell >= 0)
-        epoll_ctl(s->epoll, EPOLL_CTL_DEL, c->bell, NULL);
+        epoll_ctl(s->sources.epoll, EPOLL_CTL_DEL, c->bell, NULL);
     if (c->peer.pidfd >= 0)
-        epoll_ctl(s->epoll, EPOLL_CTL_DEL, c->peer.pidfd, NULL);
+        epoll_ctl(s->sources.epoll, EPOLL_CTL_DEL, c->peer.pidfd, NULL);
     if (c->expected && !c->joined && s->options.idle_exit_s && c->peer.pidfd >= 0 &&
         c->peer.uid == s->own_uid) {
         xs_announced_add(&s->expected, c->peer.pidfd);
         c->peer.pidfd = -1;
     }
-    epoll_ctl(s->epoll, EPOLL_CTL_DEL, c->fd, NULL);
+    epoll_ctl(s->sources.epoll, EPOLL_CTL_DEL, c->fd, NULL);
     xs_close_worker_close(s->close_worker, c->peer.uid, &c->fd);
     xs_fd_close(&c->bell); /* an eventfd: join.c looked */
     xs_fd_close(&c->peer.pidfd);

@@ -155,7 +155,7 @@ static void set_up(void)
 
     xs_log_set_level(XS_LOG_OFF);
     xs_options_defaults(&g_server.options);
-    g_server.epoll = -1;
+    g_server.sources.epoll = -1;
     xs_list_init(&g_server.unjoined);
     xs_list_init(&g_server.askers);
     xs_list_init(&g_server.clients);

@@ -130,7 +130,7 @@ static void read_answers(struct program *p)
 static void connect_program(struct program *p)
 {
     if (p->fd < 0)
-        p->fd = xs_socket_connect(g_server.socket_path, XS_NS_PER_S);
+        p->fd = xs_socket_connect(g_server.socket.path, XS_NS_PER_S);
     FUZZ_CHECK(p->fd >= 0);
 }
 
@@ -199,7 +199,7 @@ static const int *odd_kinds(unsigned *ret_n)
 
 static unsigned odd_descriptors(struct program *p, struct fuzz_in *in, int *fds, unsigned max)
 {
-    int near[] = {p->page_fd, p->bell, g_server.epoll, 0, p->fd, g_programs[0].page_fd};
+    int near[] = {p->page_fd, p->bell, g_server.sources.epoll, 0, p->fd, g_programs[0].page_fd};
     unsigned n_odd, n = fuzz_u8(in) % (max + 1);
     const int *odd = odd_kinds(&n_odd);
 

@@ -73,13 +73,13 @@ static void hello(struct raw_client *c, const char *group, const char *job)
 
 void inside_join_as(struct raw_client *c, const char *group, const char *job)
 {
-    raw_connect(c, g_inside.socket_path);
+    raw_connect(c, g_inside.socket.path);
     hello(c, group, job);
 }
 
 void inside_join_again(struct raw_client *c, const struct raw_client *before)
 {
-    raw_connect(c, g_inside.socket_path);
+    raw_connect(c, g_inside.socket.path);
     c->prefix = before->prefix;
     hello(c, "", "");
 }

@@ -40,7 +40,7 @@ static int teardown(void **state)
 /* Connected, and nothing said. The test's user is the server's own, and may change everything. */
 static int connect_as(bool operates)
 {
-    int fd = xs_socket_connect(g_inside.socket_path, XS_NS_PER_S);
+    int fd = xs_socket_connect(g_inside.socket.path, XS_NS_PER_S);
     struct xs_client *c;
 
     assert_true(fd >= 0);

@@ -36,7 +36,7 @@ static void listen_to(struct xs_server *s, struct xs_client *c, bool on)
 {
     struct epoll_event ev = {.events = on ? EPOLLIN | EPOLLET : 0, .data.ptr = &c->bell_source};
 
-    epoll_ctl(s->epoll, EPOLL_CTL_MOD, c->bell, &ev);
+    epoll_ctl(s->sources.epoll, EPOLL_CTL_MOD, c->bell, &ev);
 }
 
 static void mute(struct xs_server *s, struct xs_client *c)
@@ -109,10 +109,8 @@ void xs_rate_asked(struct xs_server *s, struct xs_client *c, uint64_t work_ns)
 
 static void hear_listener(struct xs_server *s, bool on)
 {
-    struct epoll_event ev = {.events = on ? EPOLLIN : 0, .data.ptr = &s->listener_source};
-
     s->deaf = !on;
-    epoll_ctl(s->epoll, EPOLL_CTL_MOD, s->listener, &ev);
+    xs_sources_hear_listener(s, on);
 }
 
 bool xs_rate_accepted(struct xs_server *s)
