@@ -73,7 +73,7 @@ void xs_activation_notify(const char *state)
     close(fd);
 }
 
-uint64_t xs_activation_watchdog_ns(void)
+static uint64_t watchdog_period_ns(void)
 {
     const char *usec = getenv("WATCHDOG_USEC"), *pid = getenv("WATCHDOG_PID");
     uint64_t period_us = 0, pid_number = 0;
@@ -83,4 +83,21 @@ uint64_t xs_activation_watchdog_ns(void)
     if (pid && (xs_str_parse_u64(pid, 10, &pid_number) < 0 || pid_number != (uint64_t)getpid()))
         return 0;
     return period_us * XS_NS_PER_US / 2;
+}
+
+void xs_watchdog_init(struct xs_watchdog *w)
+{
+    w->period_ns = watchdog_period_ns();
+    w->next_ns = 0;
+}
+
+uint64_t xs_watchdog_look(struct xs_watchdog *w, uint64_t now_ns)
+{
+    if (!w->period_ns)
+        return UINT64_MAX;
+    if (now_ns >= w->next_ns) {
+        xs_activation_notify("WATCHDOG=1");
+        w->next_ns = now_ns + w->period_ns;
+    }
+    return w->next_ns;
 }

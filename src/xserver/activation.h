@@ -13,7 +13,13 @@ int xs_activation_socket(void);
 /** Tells the service manager, if there is one (NOTIFY_SOCKET), for instance "READY=1". */
 void xs_activation_notify(const char *state);
 /** How often the service manager wants "WATCHDOG=1" at the latest (WATCHDOG_USEC, WATCHDOG_PID), halved as
- *  sd_watchdog_enabled(3) advises. @return nanoseconds; 0: it does not watch this process */
-uint64_t xs_activation_watchdog_ns(void);
+ *  sd_watchdog_enabled(3) advises. */
+struct xs_watchdog {
+    uint64_t period_ns; /* 0: it does not watch this process */
+    uint64_t next_ns;
+};
+void xs_watchdog_init(struct xs_watchdog *w);
+/** Says it, if it is time. @return when to look again; UINT64_MAX: never */
+uint64_t xs_watchdog_look(struct xs_watchdog *w, uint64_t now_ns);
 
 #endif

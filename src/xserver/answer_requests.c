@@ -170,13 +170,13 @@ static void count_all(struct xs_server *s, struct xs_request *r)
 {
     r->state = s->counts;
     xs_sched_counters(s->sched, &r->state.sched);
-    if (s->lv3)
-        xs_lv3_counts(s->lv3, &r->state.lv3);
-    r->state.lv3.offs = s->kfd_counts.offs;
-    r->state.lv3.ons = s->kfd_counts.ons;
-    r->state.lv3.off_ns = s->kfd_counts.off_ns;
-    r->state.lv3.on_ns = s->kfd_counts.on_ns;
-    r->state.lv3.denied += s->kfd_counts.denied;
+    if (s->level3.nvidia)
+        xs_lv3_counts(s->level3.nvidia, &r->state.lv3);
+    r->state.lv3.offs = s->level3.kfd_counts.offs;
+    r->state.lv3.ons = s->level3.kfd_counts.ons;
+    r->state.lv3.off_ns = s->level3.kfd_counts.off_ns;
+    r->state.lv3.on_ns = s->level3.kfd_counts.on_ns;
+    r->state.lv3.denied += s->level3.kfd_counts.denied;
 }
 
 static void look_at_state(struct xs_server *s, struct xs_request *r)

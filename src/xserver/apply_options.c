@@ -115,7 +115,7 @@ void xs_server_update_switch(struct xs_server *s)
 {
     struct xs_policy_params params = *xs_sched_params(s->sched);
 
-    params.switch_ns = switch_ns(&s->options, s->n_lv3 > 0);
+    params.switch_ns = switch_ns(&s->options, s->level3.n_programs > 0);
     xs_sched_set_params(s->sched, &params);
 }
 
@@ -221,7 +221,7 @@ int xs_server_apply_options(struct xs_server *s, const struct xs_options *o, cha
     xs_sched_set_user_share(s->sched, s->options.user_share);
     xs_prewake_configure(s);
     params_of(&s->options, &params);
-    params.switch_ns = switch_ns(&s->options, s->n_lv3 > 0);
+    params.switch_ns = switch_ns(&s->options, s->level3.n_programs > 0);
     xs_sched_set_params(s->sched, &params);
     take_policy(s, &p);
     if (xs_log_level_parse(s->options.log_level, &level))

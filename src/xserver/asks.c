@@ -104,7 +104,7 @@ bool xs_asks_take(struct xs_server *s, struct xs_client *c, const struct xs_msg_
     if (!wrong && (wrong = make_room(s, c, r)) != NULL)
         status = 503;
     if (!wrong && r->asker.all) /* a policy, say; other requests touch their devices themselves */
-        s->lv3_changed = true;
+        s->level3.changed = true;
     if (wrong)
         xs_requests_answer(s, r, status, "%s", wrong);
     else
@@ -224,7 +224,7 @@ uint32_t xs_asks_events(const struct xs_client *c)
 {
     if (c->asking->r)
         return c->asking->sending ? EPOLLOUT : 0;
-    return xs_list_empty(&c->quiet_link) ? EPOLLIN : 0;
+    return xs_rate_is_quiet(&c->rate) ? 0 : EPOLLIN;
 }
 
 void xs_asks_gone(struct xs_server *s, struct xs_client *c)

@@ -165,7 +165,7 @@ void xs_changes_follow(struct xs_server *s, struct xs_client *c)
 
 void xs_changes_end_at(struct xs_server *s, uint64_t at_ns)
 {
-    s->held_due_ns = XS_MIN(s->held_due_ns, at_ns);
+    s->changes.due_ns = XS_MIN(s->changes.due_ns, at_ns);
     s->house_ns = XS_MIN(s->house_ns, at_ns);
 }
 
@@ -174,17 +174,17 @@ uint64_t xs_changes_due(struct xs_server *s)
     uint64_t next = UINT64_MAX;
     unsigned resumed = 0;
 
-    if (s->now_ns < s->held_due_ns)
-        return s->held_due_ns;
+    if (s->now_ns < s->changes.due_ns)
+        return s->changes.due_ns;
     XS_LIST_FOR(c, &s->clients, struct xs_client, link) {
         if (!c->record.held_until_ns)
             continue;
         if (c->record.held_until_ns > s->now_ns)
             next = XS_MIN(next, c->record.held_until_ns);
         else if (resumed++ == DUE_A_LOOK || !change_by_itself(s, XS_REQ_HOLD, c))
-            return s->held_due_ns = s->now_ns + XS_NS_PER_MS;
+            return s->changes.due_ns = s->now_ns + XS_NS_PER_MS;
     }
-    return s->held_due_ns = next;
+    return s->changes.due_ns = next;
 }
 
 void xs_changes_queue_goes(struct xs_server *s, const struct xs_server_queue *q)

@@ -20,15 +20,6 @@
 #define QUEUES_A_STEP XS_LEAVES_A_ROUND
 #define LOOKS         16u  /* leaving programs at which it looks for one whose user may go on */
 
-static void forget_heat(struct xs_server *s, struct xs_client *c)
-{
-    for (unsigned i = 0; c->hot && i < s->n_hot; i++)
-        if (s->hot[i] == c) {
-            s->hot[i] = s->hot[--s->n_hot];
-            c->hot = false;
-        }
-}
-
 /* A program that lives on without xserver must not wait at a closed word until it looks. */
 static void open_words(struct xs_client *c)
 {
@@ -114,7 +105,7 @@ void xs_client_leave(struct xs_server *s, struct xs_client *c, const char *why)
         xs_death_watch_remove(s->death_watch, c->death_slot);
     xs_changes_client_goes(s, c);
     xs_str_copy(c->record.left_why, sizeof(c->record.left_why), why);
-    forget_heat(s, c);
+    xs_spin_forget(s, c);
     xs_prewake_forget(s, c);
     xs_lv3_forget(s, c);
     if (c->record.queues > QUEUES_A_STEP)

@@ -4,7 +4,6 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "xserver/activation.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -12,22 +11,18 @@
 #include <sys/epoll.h>
 
 #define MAX_EVENTS    256
-#define SPIN_BURST_NS (20 * XS_NS_PER_MS)  /* the most that the spin budget saves up */
-#define HOT_NS        (100 * XS_NS_PER_MS) /* looks at a program's doorbell for this long after a ring */
-#define LATE_NS         (10 * XS_NS_PER_MS) /* counts a round that takes longer */
+#define LATE_NS       (10 * XS_NS_PER_MS) /* counts a round that takes longer */
 #define UNJOINED_NS   (5 * XS_NS_PER_S)    /* closes a connection that says nothing for so long */
 
-/* Decides. `since_ns`: when the event came that may have caused a change; 0: none.
- * @return when to decide again at the latest */
-static uint64_t decide(struct xs_server *s, uint64_t since_ns)
+uint64_t xs_server_decide(struct xs_server *s, uint64_t since_ns)
 {
     uint64_t next;
 
     if (xs_sched_contended(s->sched)) /* also when this decision ends it */
-        s->contended_ns = s->now_ns;
+        s->spin.contended_ns = s->now_ns;
     next = xs_sched_run(s->sched, s->now_ns);
     if (xs_sched_contended(s->sched))
-        s->contended_ns = s->now_ns;
+        s->spin.contended_ns = s->now_ns;
     if (s->changed && since_ns)
         xs_latency_count(&s->counts.decision, xs_now_ns() - since_ns);
     s->changed = false;
@@ -35,7 +30,7 @@ static uint64_t decide(struct xs_server *s, uint64_t since_ns)
         s->held = false;
         s->lease_ns = xs_sched_renew_leases(s->sched, s->now_ns) ? s->now_ns + XS_LEASE_TICK_NS : UINT64_MAX;
     }
-    if (s->n_lv3 || s->n_kfd) /* last: permits matter more than slices */
+    if (s->level3.n_programs || s->level3.n_kfd) /* last: permits matter more than slices */
         next = XS_MIN(next, xs_lv3_update(s));
     return next;
 }
@@ -73,13 +68,7 @@ static void housekeeping(struct xs_server *s)
             next = XS_MIN(next, end);
     }
     next = XS_MIN(next, XS_MIN(xs_changes_due(s), xs_asks_housekeeping(s)));
-    if (s->watchdog_ns) {
-        if (s->now_ns >= s->watchdog_next_ns) {
-            xs_activation_notify("WATCHDOG=1");
-            s->watchdog_next_ns = s->now_ns + s->watchdog_ns;
-        }
-        next = XS_MIN(next, s->watchdog_next_ns);
-    }
+    next = XS_MIN(next, xs_watchdog_look(&s->watchdog, s->now_ns));
     s->house_ns = XS_MIN(next, xs_timeline_housekeeping(&s->timeline, s->now_ns));
 }
 
@@ -112,120 +101,10 @@ static bool bells(struct xs_server *s, const struct epoll_event *ev, int n)
             continue;
         if (xs_rate_heard(s, source->client, true)) {
             any = true;
-            xs_client_heat(s, source->client);
+            xs_spin_heat(s, source->client);
         }
     }
     return any;
-}
-
-static bool poll_hot(struct xs_server *s)
-{
-    bool any = false;
-
-    for (unsigned i = 0; i < s->n_hot; i++) {
-        if (xs_sched_process_rang(s->hot[i]->process) && xs_rate_heard(s, s->hot[i], false)) {
-            s->hot[i]->rang_ns = s->now_ns;
-            any = true;
-        }
-    }
-    return any;
-}
-
-static void set_asleep(struct xs_server *s, bool asleep)
-{
-    for (unsigned i = 0; i < s->n_hot; i++)
-        /* seq_cst pairs with the ring's: it counts the ring, then looks here; we say that we
-         * sleep, then look at the count again */
-        atomic_store_explicit(&s->hot[i]->server_page->h.asleep, asleep, memory_order_seq_cst);
-    s->awake = !asleep;
-}
-
-static void cool(struct xs_server *s)
-{
-    for (unsigned i = 0; i < s->n_hot;) {
-        struct xs_client *c = s->hot[i];
-
-        if (s->now_ns - c->rang_ns < HOT_NS) {
-            i++;
-            continue;
-        }
-        atomic_store_explicit(&c->server_page->h.asleep, 1, memory_order_seq_cst);
-        c->hot = false;
-        s->hot[i] = s->hot[--s->n_hot];
-        /* what it rang while we were awake */
-        xs_sched_process_poll(s->sched, c->process, s->now_ns);
-    }
-}
-
-static void refill_budget(struct xs_server *s)
-{
-    uint64_t passed = s->now_ns - s->spin_refill_ns;
-
-    s->spin_refill_ns = s->now_ns;
-    if (passed > 100 * SPIN_BURST_NS)
-        passed = 100 * SPIN_BURST_NS;
-    s->spin_budget_ns = XS_MIN(s->spin_budget_ns + passed * s->options.spin_cpu / 100, SPIN_BURST_NS);
-}
-
-static bool competing(struct xs_server *s)
-{
-    if (xs_sched_contended(s->sched))
-        s->contended_ns = s->now_ns;
-    return s->now_ns - s->contended_ns < s->options.spin_us * XS_NS_PER_US;
-}
-
-/* Looks at the doorbells of the programs that rang lately, while programs compete and for spin_us
- * after that. Each look lasts for spin_us after the last change, within the budget of CPU time, and as
- * long as prewake expects a program (prewake.h). Then says that it sleeps, and looks once more.
- * @param next  decide again then at the latest
- * @return the same, as of now; ret_n: ready descriptors found meanwhile */
-static uint64_t spin(struct xs_server *s, uint64_t next, struct epoll_event *ev, int *ret_n)
-{
-    uint64_t began, spin_ns = s->options.spin_us * XS_NS_PER_US, last, ahead_ns = xs_prewake_until(s);
-
-    *ret_n = 0;
-    if (s->n_hot == 0)
-        return next;
-    refill_budget(s);
-    cool(s);
-    if (!s->spin_budget_ns || !s->n_hot || (!competing(s) && !ahead_ns))
-        return next;
-    began = last = s->now_ns;
-    s->counts.spins++;
-    set_asleep(s, false);
-    /* to sleep for less time than it takes to wake up is not worth it */
-    for (unsigned round = 1;
-         (s->now_ns - last < spin_ns || next < s->now_ns + spin_ns || s->now_ns < ahead_ns) &&
-         s->now_ns - began < s->spin_budget_ns;
-         round++) {
-        bool rang = poll_hot(s);
-
-        rang = xs_rate_look(s) || rang;
-        if (rang || s->now_ns >= next || s->now_ns >= s->lease_ns) {
-            uint64_t decisions = s->counts.decision.count;
-
-            next = decide(s, s->now_ns);
-            if (rang || s->counts.decision.count != decisions)
-                last = s->now_ns;
-            ahead_ns = xs_prewake_until(s);
-            if (!competing(s) && !ahead_ns)
-                break;
-        }
-        if (round % 16 == 0) {
-            *ret_n = epoll_wait(s->sources.epoll, ev, MAX_EVENTS, 0);
-            if (*ret_n != 0)
-                break;
-        }
-        xs_cpu_relax();
-        s->now_ns = xs_now_ns();
-    }
-    set_asleep(s, true);
-    s->now_ns = xs_now_ns();
-    if (poll_hot(s))
-        next = decide(s, s->now_ns);
-    s->counts.spin_ns += s->now_ns - began;
-    s->spin_budget_ns -= XS_MIN(s->spin_budget_ns, s->now_ns - began);
-    return next;
 }
 
 /* During a round the loop hears no other program. */
@@ -253,14 +132,14 @@ void xs_server_run(struct xs_server *s, void (*reload)(struct xs_server *s))
         if (began_ns)
             count_round(s, s->now_ns - began_ns);
         xs_realtime_look(&s->realtime, s->options.realtime_cpu, s->now_ns);
-        next = decide(s, 0);
-        next = spin(s, next, ev, &n);
+        next = xs_server_decide(s, 0);
+        next = xs_spin(s, next, ev, MAX_EVENTS, &n);
         if (n == 0) {
             uint64_t until = XS_MIN(XS_MIN(next, s->lease_ns), XS_MIN(s->house_ns, xs_prewake_next(s)));
 
             bool at_once = s->walking || s->changes.first || !xs_list_empty(&s->dead);
 
-            until = XS_MIN(until, XS_MIN(s->muted_ns, XS_MIN(s->leave_ns, s->swaps.next_ns)));
+            until = XS_MIN(until, XS_MIN(s->rates.look_ns, XS_MIN(s->leave_ns, s->swaps.next_ns)));
             at_once = at_once || until <= s->now_ns;
             if (!at_once) {
                 xs_sources_set_timer(&s->sources, until);
@@ -273,9 +152,9 @@ void xs_server_run(struct xs_server *s, void (*reload)(struct xs_server *s))
         began_ns = s->now_ns = xs_now_ns();
         rang = bells(s, ev, n);
         if (n == MAX_EVENTS) /* there are more, doorbells among them */
-            rang = poll_hot(s) || rang;
+            rang = xs_spin_hear(s) || rang;
         if (xs_rate_look(s) || rang)
-            decide(s, s->now_ns);
+            xs_server_decide(s, s->now_ns);
         xs_loads_look(s);
         control(s, ev, n);
         if (s->walking)
@@ -291,7 +170,7 @@ void xs_server_run(struct xs_server *s, void (*reload)(struct xs_server *s))
         }
         xs_client_leave_on(s);
         if (!xs_list_empty(&s->dead)) {
-            decide(s, 0); /* others go on before it frees the dead one's memory */
+            xs_server_decide(s, 0); /* others go on before it frees the dead one's memory */
             xs_client_free_dead(s, XS_FREES_A_ROUND);
         }
     }

@@ -196,20 +196,20 @@ static void nv_group(struct xs_server *s, struct xs_client *c, const struct xs_m
 
     if (!s->options.lv3_slices)
         return;
-    if (!s->lv3)
-        s->lv3 = xs_lv3_new();
-    if (s->lv3 && !c->lv3 && !xs_lv3_steer(s, c)) {
+    if (!s->level3.nvidia)
+        s->level3.nvidia = xs_lv3_new();
+    if (s->level3.nvidia && !c->level3.nvidia && !xs_lv3_steer(s, c)) {
         xs_client_refuse(s, c, XS_REFUSED_QUOTA, XS_MSG_nv_group, 0,
                          "too many programs at level 3, of which each user gets a share");
         return;
     }
-    if (s->lv3 && !c->lv3) {
-        c->lv3 = xs_lv3_join(s->lv3, c->peer.pid);
-        s->n_lv3 += c->lv3 != NULL;
-        if (s->n_lv3 == 1)
+    if (s->level3.nvidia && !c->level3.nvidia) {
+        c->level3.nvidia = xs_lv3_join(s->level3.nvidia, c->peer.pid);
+        s->level3.n_programs += c->level3.nvidia != NULL;
+        if (s->level3.n_programs == 1)
             xs_server_update_switch(s);
     }
-    wrong = c->lv3 ? xs_lv3_group(s->lv3, c->lv3, m, fds, n_fds) : "out of memory";
+    wrong = c->level3.nvidia ? xs_lv3_group(s->level3.nvidia, c->level3.nvidia, m, fds, n_fds) : "out of memory";
     if (wrong)
         xs_client_refuse(s, c, XS_REFUSED_MALFORMED, XS_MSG_nv_group, 0, wrong);
 }
@@ -274,8 +274,8 @@ static bool dispatch(struct xs_server *s, struct xs_client *c, const union xs_ms
         nv_group(s, c, &m->nv_group, fds, n_fds);
         return true;
     case XS_MSG_nv_groups_end:
-        if (c->lv3)
-            xs_lv3_groups_end(s->lv3, c->lv3);
+        if (c->level3.nvidia)
+            xs_lv3_groups_end(s->level3.nvidia, c->level3.nvidia);
         return true;
     case XS_MSG_kfd_device:
         wrong = xs_lv3_kfd_device(s, c, &m->kfd_device);

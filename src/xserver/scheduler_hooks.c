@@ -92,8 +92,8 @@ static void on_gather(void *ctx, struct xs_sched_process *p)
     struct xs_server *s = ctx;
     struct xs_client *c = xs_sched_process_user(p);
 
-    c->gathers = true;
-    s->lv3_moved = true;
+    c->level3.gathers = true;
+    s->level3.moved = true;
 }
 
 const struct xs_sched_ops xs_scheduler_hooks = {

@@ -68,19 +68,17 @@ int xs_server_start(struct xs_server *s, const struct xs_options *o, char *ret_e
     xs_list_init(&s->leaving);
     xs_list_init(&s->dead);
     xs_list_init(&s->queues);
-    xs_list_init(&s->steered);
+    xs_list_init(&s->level3.steered);
     xs_swaps_init(s);
-    xs_list_init(&s->muted);
-    xs_list_init(&s->quiet);
+    xs_rates_init(&s->rates);
     xs_list_init(&s->windows);
     s->changes.last = &s->changes.first;
     xs_pids_init(s);
-    s->muted_ns = s->leave_ns = UINT64_MAX;
-    s->sources.timer_ns = s->lease_ns = s->house_ns = s->lv3_ns = s->held_due_ns = UINT64_MAX;
+    s->sources.timer_ns = s->leave_ns = s->lease_ns = s->house_ns = s->level3.next_ns = s->changes.due_ns = UINT64_MAX;
     s->started_ns = s->idle_since_ns = s->now_ns = xs_now_ns();
     s->clock_offset_ns = xs_clock_offset_ns();
     s->counts.session_next = 1;
-    s->watchdog_ns = xs_activation_watchdog_ns();
+    xs_watchdog_init(&s->watchdog);
     raise_limits(s);
     widen_descriptor_table();
     xs_user_quota_configure(s);
@@ -111,7 +109,7 @@ int xs_server_start(struct xs_server *s, const struct xs_options *o, char *ret_e
     s->counts.early_death = s->death_watch != NULL;
     if (!xs_http_socket(s->socket.path, s->http_path, sizeof(s->http_path)))
         XS_WARN("the path %s leaves no room for the name of an HTTP socket beside it: there is none", s->socket.path);
-    if (s->options.idle_exit_s || s->watchdog_ns)
+    if (s->options.idle_exit_s || s->watchdog.period_ns)
         s->house_ns = s->now_ns;
     return 0;
 }
@@ -137,7 +135,7 @@ void xs_server_stop(struct xs_server *s)
 {
     xs_server_leave(s);
     xs_announced_fini(&s->expected);
-    xs_lv3_free(s->lv3);
+    xs_lv3_free(s->level3.nvidia);
     free(s->timeline.ring);
     free(s->loads.ring);
     xs_death_watch_free(s->death_watch);

@@ -17,6 +17,7 @@
 #include "xserver/prewake/arrivals.h"
 #include "xserver/death_watch.h"
 #include "xserver/close_worker.h"
+#include "xserver/activation.h"
 #include "xserver/announced.h"
 #include "xserver/asks.h"
 #include "xserver/event_sources.h"
@@ -24,15 +25,14 @@
 #include "xserver/records/history.h"
 #include "xserver/records/loads.h"
 #include "xserver/level3/lv3.h"
-#include "xserver/level3/lv3_kfd.h"
 #include "xserver/realtime.h"
 #include "xserver/shares/rate_limit.h"
+#include "xserver/spin.h"
 #include "xserver/swaps/swaps.h"
 #include "xserver/records/timeline.h"
 
 #define XS_LEAVES_A_ROUND 256u /* queues of a program that ends, see leave.c */
 #define XS_FREES_A_ROUND  1024u /* queues whose storage it frees; a page of a program counts as many */
-#define XS_HOT_CLIENTS 64u /* programs at whose doorbells the loop looks while it spins */
 
 #define XS_CONTROL_NS     (200 * XS_NS_PER_US) /* the loop looks at doorbells again after that */
 
@@ -72,23 +72,15 @@ struct xs_client {
     uint64_t cells[XS_PAGE_QUEUES / 64]; /* bit i: cell i is in use */
     struct xs_client_record record;      /* its record for users; has the counts of queues that are gone */
     int death_slot;
-    uint64_t load_ns; /* device time of its queues at the last look of loads.c */
-    bool load_known;  /* ... there was one */
+    struct xs_load_of load;
     bool hot; /* in the server's hot list; asleep may be 0 */
     uint64_t rang_ns;
     uint64_t held_ns;             /* when a queue of it was last suspended */
     struct xs_arrivals arrivals;
     struct xs_swap_of swap;
     uint32_t serial, refusals;
-    struct xs_list quiet_link;    /* the server's quiet: it reads their messages later */
-    struct xs_list muted_link;    /* the server's muted: it rang too often */
-    struct xs_list steered_link;  /* the server's steered */
-    struct xs_lv3_program *lv3;   /* NULL: it passed no channel groups */
-    struct xs_lv3_kfd kfd[XS_LV3_KFD_DEVICES];
-    struct xs_lv3_on_device lv3_on[XS_LV3_DEVICES];
-    bool gathers;                 /* its commands gather at times, and need gates for that */
-    bool lv3_gates;               /* its queues have gates by our message */
-    uint64_t lv3_gates_order;     /* ... those with an order up to this one */
+    struct xs_rate_of rate;
+    struct xs_lv3_of level3;
 };
 
 struct xs_server_queue {
@@ -99,7 +91,7 @@ struct xs_server_queue {
     bool is_marker; /* marks the place of a walk in the server's list; no queue */
     bool ready;     /* as its program's arrivals have it */
     bool closed;    /* its word is */
-    bool waits;     /* counted in the server's ahead.waits */
+    bool waits;     /* counted in the server's prewake.waits */
     uint64_t order; /* in the server's list; a marker has that of the last one before it */
     struct xs_client *client;
     struct xs_sched_queue *sched;
@@ -121,6 +113,7 @@ struct xs_changes {
                                          NULL: the next session after `session` */
     uint64_t session;
     struct xs_list *at; /* the next queue of that client; the list's head: no more */
+    uint64_t due_ns;    /* no suspension ends by itself before this; UINT64_MAX: none does */
 };
 
 #define XS_PID_BUCKETS 1024u
@@ -146,29 +139,11 @@ struct xs_server {
     struct xs_quota quota;
     struct xs_server_queue **handles;    /* see handles.h */
     uint64_t handles_secret;
-    struct xs_client *hot[XS_HOT_CLIENTS];
-    unsigned n_hot;
-    bool awake; /* asleep = 0 in the pages of the hot ones */
-    struct xs_prewake ahead;
+    struct xs_spin spin;
+    struct xs_prewake prewake;
     struct xs_swaps swaps;
-
-    struct xs_lv3 *lv3;           /* NULL: no program has passed channel groups yet, or it is off */
-    uint32_t n_lv3;               /* programs that have */
-    uint32_t n_kfd;               /* devices of programs that suspend their queues themselves */
-    struct xs_lv3_counts kfd_counts; /* of these */
-    struct xs_list quiet;         /* programs whose messages it does not read for a moment */
-    struct xs_rate accepts;      /* connections of all */
-    bool deaf;                    /* it does not accept for a moment: too many connect */
-    struct xs_list muted;         /* programs to whose doorbells it does not listen, see shares/rate_limit.h */
-    uint64_t muted_ns;            /* look at some of them then */
-
-    struct xs_list steered;       /* programs that level 3 may steer: they passed groups, or have
-                                     queues that they can suspend */
-    bool lv3_changed;             /* level 3 decides anew on all devices */
-    bool lv3_moved;               /* ... on which devices it steers which programs */
-    struct xs_lv3_device lv3_devices[XS_LV3_ALL_DEVICES];
-    size_t n_lv3_devices;
-    uint64_t lv3_ns;              /* decide on slices again then */
+    struct xs_level3 level3;
+    struct xs_rates rates;
 
     struct xs_death_watch *death_watch; /* NULL: the kernel cannot */
     struct xs_close_worker *close_worker;
@@ -180,20 +155,15 @@ struct xs_server {
     uint64_t now_ns;        /* of this round */
     uint64_t lease_ns;      /* renew the leases then; UINT64_MAX: there is no closed word */
     uint64_t house_ns;      /* next look at slow changes; UINT64_MAX: none is due */
-    uint64_t held_due_ns;   /* no suspension ends by itself before this; UINT64_MAX: none does */
     uint64_t idle_since_ns; /* no program has been here since then */
-    uint64_t watchdog_ns;   /* period of the service manager's watchdog; 0: none */
-    uint64_t watchdog_next_ns;
-    uint64_t spin_budget_ns, spin_refill_ns;
+    struct xs_watchdog watchdog;
     struct xs_realtime realtime;
-    uint64_t contended_ns;        /* when it last saw programs compete */
     bool changed;           /* a decision changed something since the last clear */
     bool held;              /* ... closed a word */
     uint64_t class_session; /* CPU classes: read up to this session in this pass */
 
     struct xs_history history;
     struct xs_loads loads;
-    struct xs_latency loads_decision; /* the counts at its last point */
     struct xs_timeline timeline;
     struct xs_status_record counts;
     uint64_t started_ns;
@@ -236,12 +206,15 @@ void xs_server_update_switch(struct xs_server *s);
 /* loop.c */
 /** Runs until a signal or idleness ends it; calls reload on SIGHUP. */
 void xs_server_run(struct xs_server *s, void (*reload)(struct xs_server *s));
+/** Decides. @param since_ns  when the event came that may have caused a change; 0: none
+ *  @return when to decide again at the latest */
+uint64_t xs_server_decide(struct xs_server *s, uint64_t since_ns);
 
 /* sessions.c */
 void xs_client_accept(struct xs_server *s);
 /** Receives a bounded number of packets. @param hung_up  the program closed its end */
 void xs_client_readable(struct xs_server *s, struct xs_client *c, bool hung_up);
-/** Events of its socket, as waiting_to_send and quiet_link ask for them. */
+/** Events of its socket, as waiting_to_send and the rate ask for them. */
 void xs_client_listen(struct xs_server *s, struct xs_client *c);
 void xs_client_writable(struct xs_server *s, struct xs_client *c);
 /** Hangs up. It leaves: see leave.c. */
@@ -257,7 +230,7 @@ struct xs_client_device *xs_client_device_find(const struct xs_client *c, XDevic
 /** Its commands stand behind gates while it is suspended: at level 2, and at level 3 where we said so. */
 static inline bool xs_client_has_gates(const struct xs_client *c, const struct xs_server_queue *q)
 {
-    return q->level == 2 || (q->level == 3 && c->lv3_gates);
+    return q->level == 2 || (q->level == 3 && c->level3.gates);
 }
 /** The program's own report of its device memory; nothing checks it. */
 void xs_client_memory(const struct xs_client *c, struct xs_client_record *ret);
@@ -284,7 +257,6 @@ bool xs_client_reap(struct xs_server *s, uint64_t until_ns);
 bool xs_client_operates(const struct xs_server *s, const struct xs_client *c);
 /** Applies the configuration's rules for its user, from now on. c->operates is valid. */
 void xs_client_take_limits(struct xs_server *s, struct xs_client *c);
-void xs_client_heat(struct xs_server *s, struct xs_client *c);
 
 /* join.c: a program's first message */
 /** Checks it, makes the pages, adds the program to the scheduler and answers.

@@ -57,10 +57,9 @@ static struct xs_client *client_new(struct xs_server *s, int fd, const struct xs
     xs_list_init(&c->unsent);
     xs_list_init(&c->of_pid);
     xs_list_init(&c->devices);
-    xs_list_init(&c->steered_link);
+    xs_list_init(&c->level3.steered_link);
     xs_swaps_joined(c);
-    xs_list_init(&c->muted_link);
-    xs_list_init(&c->quiet_link);
+    xs_rate_init(&c->rate);
     xs_list_init(&c->link);
     c->record.pid = peer->pid;
     c->record.uid = peer->uid;
@@ -204,7 +203,7 @@ void xs_client_listen(struct xs_server *s, struct xs_client *c)
 
     if (c->asking)
         ev.events |= xs_asks_events(c);
-    else if (xs_list_empty(&c->quiet_link))
+    else if (!xs_rate_is_quiet(&c->rate))
         ev.events |= EPOLLIN | (c->waiting_to_send ? EPOLLOUT : 0u);
 
     epoll_ctl(s->sources.epoll, EPOLL_CTL_MOD, c->fd, &ev);
@@ -312,15 +311,6 @@ void xs_client_describe(struct xs_server *s, const struct xs_client *c, struct x
     xs_client_memory(c, ret);
     XS_LIST_FOR(q, &((struct xs_client *)(uintptr_t)c)->queues, struct xs_server_queue, in_client)
         xs_client_counts_of_queue(s, q, ret);
-}
-
-void xs_client_heat(struct xs_server *s, struct xs_client *c)
-{
-    c->rang_ns = s->now_ns;
-    if (c->hot || s->n_hot == XS_HOT_CLIENTS)
-        return;
-    c->hot = true;
-    s->hot[s->n_hot++] = c;
 }
 
 void xs_client_drop(struct xs_server *s, struct xs_client *c, const char *why)

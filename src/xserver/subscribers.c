@@ -61,7 +61,7 @@ uint64_t xs_subscribers_look(struct xs_server *s, struct xs_client *c)
     if (s->now_ns < sub->due_ns)
         return sub->due_ns;
     sub->due_ns = s->now_ns + sub->period_ns;
-    r = c->asking->r || !xs_list_empty(&c->quiet_link) ? NULL : xs_request_new(sub->kind);
+    r = c->asking->r || xs_rate_is_quiet(&c->rate) ? NULL : xs_request_new(sub->kind);
     if (!r) {
         sub->lost++;
         return sub->due_ns;

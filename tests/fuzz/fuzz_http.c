@@ -128,7 +128,7 @@ static void add_program(int32_t pid, uint32_t uid, uint64_t handle)
     c->server_page = page(sizeof(*c->server_page));
     xs_list_init(&c->queues);
     xs_list_init(&c->devices);
-    xs_list_init(&c->steered_link);
+    xs_list_init(&c->level3.steered_link);
     xs_list_init(&c->link);
     xs_list_init(&c->unsent);
     xs_list_add(xs_pid_bucket(&g_server, c->peer.pid), &c->of_pid);

@@ -376,7 +376,7 @@ static void decide(struct fuzz_in *in)
         xs_sched_process_poll(g_server.sched, c->process, g_server.now_ns);
     (void)xs_sched_run(g_server.sched, g_server.now_ns);
     (void)xs_sched_renew_leases(g_server.sched, g_server.now_ns);
-    if (g_server.n_lv3 || g_server.n_kfd)
+    if (g_server.level3.n_programs || g_server.level3.n_kfd)
         (void)xs_lv3_update(&g_server);
     (void)xs_client_reap(&g_server, UINT64_MAX);
 }
@@ -403,7 +403,7 @@ static void clean_up(void)
     for (unsigned i = 0; i < XS_POOL_COUNT; i++)
         FUZZ_CHECK(g_server.quota.used[i] == 0 && g_server.quota.holders[i] == 0);
     xs_sched_counters(g_server.sched, &counters);
-    FUZZ_CHECK(g_server.n_kfd == 0);
+    FUZZ_CHECK(g_server.level3.n_kfd == 0);
     FUZZ_CHECK(counters.processes == 0 && counters.queues == 0 && counters.entities == 0);
     for (int i = 0; i < PROGRAMS; i++) {
         memset(g_programs[i].page->cells, 0, 24 * sizeof(struct xs_client_cell));

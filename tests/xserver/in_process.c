@@ -51,7 +51,7 @@ void inside_passes(uint64_t us)
         (void)xs_sched_process_poll(g_inside.sched, c->process, g_inside.now_ns);
     for (int i = 0; i < 2; i++) {
         if (xs_sched_contended(g_inside.sched))
-            g_inside.contended_ns = g_inside.now_ns;
+            g_inside.spin.contended_ns = g_inside.now_ns;
         (void)xs_sched_run(g_inside.sched, g_inside.now_ns);
     }
 }

@@ -14,10 +14,10 @@ static inline void lv3_scene_begin(struct xs_server *s)
 {
     xs_options_defaults(&s->options);
     xs_list_init(&s->clients);
-    xs_list_init(&s->steered);
+    xs_list_init(&s->level3.steered);
     xs_user_quota_configure(s);
     s->now_ns = XS_NS_PER_S;
-    s->lv3_ns = UINT64_MAX;
+    s->level3.next_ns = UINT64_MAX;
     s->sched = xs_sched_new(xs_policy_by_name("HPF"), NULL, NULL, NULL);
 }
 
@@ -32,7 +32,7 @@ static inline void lv3_scene_add(struct xs_server *s, struct xs_client *client, 
     assert_non_null(client->page);
     xs_list_init(&client->queues);
     xs_list_init(&client->devices);
-    xs_list_init(&client->steered_link);
+    xs_list_init(&client->level3.steered_link);
     xs_list_init(&client->unsent);
     xs_list_init(&q->in_unsent);
     client->user = xs_quota_user_get(&s->quota, 0);

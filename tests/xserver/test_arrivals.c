@@ -179,7 +179,7 @@ static void hold(struct xs_server *s, struct xs_server_queue *q, bool held)
     q->ready = true;
     q->closed = held;
     xs_prewake_queue(s, q, s_now);
-    s->contended_ns = s_now;
+    s->spin.contended_ns = s_now;
 }
 
 static void is_of(struct xs_server_queue *q, struct xs_client *c, XDevice device)
@@ -202,11 +202,11 @@ static unsigned expected(struct xs_server *s, struct xs_client *low, struct xs_c
     is_of(&s_high, high, device);
     if (low)
         is_of(&s_low, low, device);
-    s->ahead = (struct xs_prewake){.on = true};
+    s->prewake = (struct xs_prewake){.on = true};
     for (int i = 0; i < 30; i++) {
         s_now += 10 * MS;
         xs_prewake_changed(s, high, true, s_now);
-        s->contended_ns = s_now;
+        s->spin.contended_ns = s_now;
         if (low)
             hold(s, &s_low, true);
         s_now += MS;
@@ -214,7 +214,7 @@ static unsigned expected(struct xs_server *s, struct xs_client *low, struct xs_c
         if (low)
             hold(s, &s_low, false);
     }
-    return s->ahead.n;
+    return s->prewake.n;
 }
 
 static void not_where_slices_are_short(void **state)
@@ -226,14 +226,14 @@ static void not_where_slices_are_short(void **state)
     assert_true(s && low && high);
     s_now = MS;
     s->options.spin_cpu = 100;
-    s->lv3 = xs_lv3_new();
-    assert_non_null(s->lv3);
+    s->level3.nvidia = xs_lv3_new();
+    assert_non_null(s->level3.nvidia);
     assert_int_equal(expected(s, NULL, high, 7), 0); /* nobody was held */
     assert_int_equal(expected(s, low, high, 7), 1);
-    low->lv3 = xs_lv3_join(s->lv3, getpid());
-    low->lv3_on[1].device = 7;
+    low->level3.nvidia = xs_lv3_join(s->level3.nvidia, getpid());
+    low->level3.on[1].device = 7;
     assert_int_equal(expected(s, low, high, 7), 1);
-    low->lv3_on[1].in_force.cut_short = true;
+    low->level3.on[1].in_force.cut_short = true;
     assert_int_equal(expected(s, low, high, 7), 0);
     assert_int_equal(expected(s, low, high, 8), 1); /* there it has none */
     high->held_ns = 0;
@@ -244,10 +244,10 @@ static void not_where_slices_are_short(void **state)
         hold(s, &s_low, true);
         high->held_ns = i ? s_now : 0;
         xs_prewake_changed(s, high, false, s_now += MS);
-        assert_int_equal(s->ahead.n, i ? 0 : 1);
+        assert_int_equal(s->prewake.n, i ? 0 : 1);
     }
-    xs_lv3_leave(s->lv3, low->lv3, true);
-    xs_lv3_free(s->lv3);
+    xs_lv3_leave(s->level3.nvidia, low->level3.nvidia, true);
+    xs_lv3_free(s->level3.nvidia);
     free(high), free(low), free(s);
 }
 

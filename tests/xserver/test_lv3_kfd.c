@@ -58,7 +58,7 @@ static int teardown(void **state)
 
     xs_lv3_forget(&c->s, &c->a);
     xs_lv3_forget(&c->s, &c->b);
-    assert_int_equal(c->s.n_kfd, 0);
+    assert_int_equal(c->s.level3.n_kfd, 0);
     lv3_scene_end(&c->s, &c->a, &c->b);
     for (int i = 0; i < 2; i++)
         close(c->program[i]);
@@ -79,7 +79,7 @@ static uint64_t ready(struct scene *c, struct xs_server_queue *q, bool is)
     xs_sched_run(c->s.sched, c->s.now_ns);
     c->s.now_ns += MS;            /* whoever ran dry has lingered */
     xs_sched_run(c->s.sched, c->s.now_ns);
-    c->s.lv3_changed = true;
+    c->s.level3.changed = true;
     next = xs_lv3_update(&c->s);
     return next == UINT64_MAX ? next : next - c->s.now_ns;
 }
@@ -138,7 +138,7 @@ static void no_queues_left(void **state)
     for (uint32_t queues = 0; queues <= 4; queues += 4) {
         assert_null(xs_lv3_kfd_device(&c->s, &c->b, &(struct xs_msg_kfd_device){.device = DEVICE, .queues = queues}));
         assert_true(!queues == !xs_lv3_kfd_of(&c->b, DEVICE));
-        c->s.lv3_changed = true;
+        c->s.level3.changed = true;
         later(c, MS);
         ready(c, &c->qa, false);
         ready(c, &c->qa, true);
@@ -157,7 +157,7 @@ static void given_back_below_level_3(void **state)
     ready(c, &c->qa, true);
     assert_true(is_off(c));
     c->qb.level = 1;
-    c->s.lv3_changed = true;
+    c->s.level3.changed = true;
     later(c, 0);
     assert_false(is_off(c));
 }
@@ -201,7 +201,7 @@ static void short_ones(void **state)
     for (int i = 0; i < 2; i++) {
         later(c, MS / 2);
         ends(&c->b, MS / 4);
-        c->s.lv3_changed = true;
+        c->s.level3.changed = true;
         assert_int_equal(later(c, 0), PAIR_NS + 1);
     }
     ends(&c->b, MS / 4);
@@ -320,7 +320,7 @@ static void claims_without_queues_are_not_believed(void **state)
 
     assert_null(xs_lv3_kfd_device(&c->s, &c->b, &(struct xs_msg_kfd_device){.device = DEVICE + 5, .queues = 4}));
     later(c, 0);
-    assert_int_equal(c->s.n_lv3_devices, 1);
+    assert_int_equal(c->s.level3.n_devices, 1);
     assert_null(xs_lv3_kfd_of(&c->b, DEVICE + 5));
     before = c->s.counts.level3_looks;
     xs_lv3_touch(&c->s, DEVICE + 5);

@@ -19,8 +19,8 @@ static void give_groups(struct scene *c, struct xs_client *client, struct contex
 
     xs_rm_reset();                /* another process */
     new_context(ctx, 4);
-    client->lv3 = g_program = xs_lv3_join(g_lv3, 100 + priority);
-    c->s.n_lv3++;
+    client->level3.nvidia = g_program = xs_lv3_join(g_lv3, 100 + priority);
+    c->s.level3.n_programs++;
     tell();
     g_program = program;
 }
@@ -38,7 +38,7 @@ static struct scene *new_scene(void)
     assert_non_null(c);
     lv3_scene_begin(&c->s);
     c->s.options.lv3_busy_us = 0; /* but where it is what is tested */
-    c->s.lv3 = g_lv3;
+    c->s.level3.nvidia = g_lv3;
     join(c, &c->a, &c->qa, &c->ca, 10);
     join(c, &c->b, &c->qb, &c->cb, 0);
     return c;
@@ -48,7 +48,7 @@ static void free_scene(struct scene *c)
 {
     xs_lv3_forget(&c->s, &c->a);
     xs_lv3_forget(&c->s, &c->b);
-    assert_int_equal(c->s.n_lv3, 0);
+    assert_int_equal(c->s.level3.n_programs, 0);
     lv3_scene_end(&c->s, &c->a, &c->b);
     free(c->a.page);
     free(c->b.page);
@@ -67,7 +67,7 @@ static uint64_t step(struct scene *c, uint64_t ms, struct xs_server_queue *q, bo
     xs_sched_run(c->s.sched, c->s.now_ns);
     c->s.now_ns += XS_NS_PER_MS;  /* whoever ran dry has lingered */
     xs_sched_run(c->s.sched, c->s.now_ns);
-    c->s.lv3_changed = c->s.lv3_changed || q;
+    c->s.level3.changed = c->s.level3.changed || q;
     next = xs_lv3_update(&c->s);
     xs_lv3_settle(g_lv3);
     return next == UINT64_MAX ? next : next - c->s.now_ns;
@@ -104,7 +104,7 @@ static void slices_follow(void **state)
     xs_lv3_forget(&c->s, &c->b);
     xs_lv3_settle(g_lv3);
     assert_int_equal(SLICE(cb), FAKE_RM_DEFAULT_SLICE_US);
-    c->b.lv3 = NULL;
+    c->b.level3.nvidia = NULL;
     step(c, 1, &c->qa, true);
     assert_int_equal(SLICE(ca), FAKE_RM_DEFAULT_SLICE_US);
     free_scene(c);
@@ -119,7 +119,7 @@ static void groups_that_come_late(void **state)
     assert_non_null(c);
     lv3_scene_begin(&c->s);
     c->s.options.lv3_busy_us = 0;
-    c->s.lv3 = g_lv3;
+    c->s.level3.nvidia = g_lv3;
     join(c, &c->b, &c->qb, &c->cb, 0);
     lv3_scene_add(&c->s, &c->a, &c->qa, DEVICE, 10);
     step(c, 1, &c->qb, true);
@@ -232,7 +232,7 @@ static void given_back_below_level_3(void **state)
             c->qb.level = 1;
         else
             drop_queue(c);
-        c->s.lv3_changed = true;
+        c->s.level3.changed = true;
         step(c, 1, NULL, false);
         assert_int_equal(SLICE(cb), FAKE_RM_DEFAULT_SLICE_US);
         assert_int_equal(BOUND(b), 0);
@@ -259,7 +259,7 @@ static void one_bound_for_all_devices(void **state)
     assert_null(xs_user_quota_queue(&c->s, &c->b, &more, tell_others_as));
     more.sched = xs_sched_queue_add(c->s.sched, c->b.process, 77, tell_others_as, 1, &hints, c->s.now_ns, &more);
     xs_list_add(&c->b.queues, &more.in_client);
-    g_program = c->b.lv3;
+    g_program = c->b.level3.nvidia;
     new_context(&second, 4);
     assert_int_equal(tell(), 3);
     g_program = program;
@@ -348,7 +348,7 @@ static void no_bound_where_denied(void **state)
     fake_rm_deny(XS_NVRM_CMD_SET_TIMESLICE, XS_NVRM_ERR_PERMISSIONS, 1, 1); /* the second: the background's */
     step(c, 1, &c->qb, true);
     step(c, 1, &c->qa, true);
-    assert_true(xs_lv3_denied(c->b.lv3)); /* by another thread: before the bound was given, or after */
+    assert_true(xs_lv3_denied(c->b.level3.nvidia)); /* by another thread: before the bound was given, or after */
     step(c, 1, &c->qa, true);
     assert_int_equal(BOUND(b), 0);
     c->b.process->inflight_us = c->s.options.lv3_inflight_us;
@@ -386,7 +386,7 @@ static void who_waits_for_a_word(void **state)
     step(c, 501, NULL, false);
     fake_rm_deny(XS_NVRM_CMD_SET_TIMESLICE, XS_NVRM_ERR_PERMISSIONS, 0, 2); /* of both */
     step(c, 1, &c->qa, true);
-    assert_true(xs_lv3_denied(c->b.lv3));
+    assert_true(xs_lv3_denied(c->b.level3.nvidia));
     xs_prewake_queue(&c->s, &c->qb, c->s.now_ns);
     assert_true(c->qb.waits);
     free_scene(c);

@@ -22,14 +22,14 @@ static void set_short(const struct raw_client *of, uint64_t device, bool cut_sho
     XS_LIST_FOR(c, &g_inside.clients, struct xs_client, link) {
         if (c->record.handle_prefix != of->prefix)
             continue;
-        if (!g_inside.lv3)
-            g_inside.lv3 = xs_lv3_new();
-        if (!c->lv3) {
-            c->lv3 = xs_lv3_join(g_inside.lv3, 1);
-            g_inside.n_lv3++;
+        if (!g_inside.level3.nvidia)
+            g_inside.level3.nvidia = xs_lv3_new();
+        if (!c->level3.nvidia) {
+            c->level3.nvidia = xs_lv3_join(g_inside.level3.nvidia, 1);
+            g_inside.level3.n_programs++;
         }
-        assert_non_null(c->lv3);
-        c->lv3_on[0] = (struct xs_lv3_on_device){.device = device, .in_force.cut_short = cut_short};
+        assert_non_null(c->level3.nvidia);
+        c->level3.on[0] = (struct xs_lv3_on_device){.device = device, .in_force.cut_short = cut_short};
         XS_LIST_FOR(q, &c->queues, struct xs_server_queue, in_client)
             xs_prewake_queue(&g_inside, q, g_inside.now_ns);
     }
@@ -46,8 +46,8 @@ static void request(struct raw_client *c, uint32_t cell)
 
 static bool is_expected(const struct raw_client *c)
 {
-    for (unsigned i = 0; i < g_inside.ahead.n; i++)
-        if (g_inside.ahead.windows[i].client->record.handle_prefix == c->prefix)
+    for (unsigned i = 0; i < g_inside.prewake.n; i++)
+        if (g_inside.prewake.windows[i].client->record.handle_prefix == c->prefix)
             return true;
     return false;
 }

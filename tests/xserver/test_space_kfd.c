@@ -112,7 +112,7 @@ static struct scene *begin(bool space)
     c->low.record.protocol_minor = XS_WIRE_MINOR;
     xs_list_init(&c->low.queues);
     xs_list_init(&c->low.devices);
-    xs_list_init(&c->low.steered_link);
+    xs_list_init(&c->low.level3.steered_link);
     xs_list_init(&c->low.unsent);
     xs_list_init(&c->q.in_unsent);
     c->low.user = xs_quota_user_get(&c->s.quota, 0);
@@ -174,7 +174,7 @@ static void decide(struct scene *c)
 {
     uint64_t next = world_step(c->s.sched, c->w, 2, c->s.now_ns), again;
 
-    c->s.lv3_changed = true;
+    c->s.level3.changed = true;
     again = xs_lv3_update(&c->s);
     obey(c);
     c->next_ns = XS_MIN(next, again);

@@ -10,9 +10,9 @@
 
 static struct xs_lv3_device *find_device(struct xs_server *s, XDevice device)
 {
-    for (size_t i = 0; i < s->n_lv3_devices; i++)
-        if (s->lv3_devices[i].device == device)
-            return &s->lv3_devices[i];
+    for (size_t i = 0; i < s->level3.n_devices; i++)
+        if (s->level3.devices[i].device == device)
+            return &s->level3.devices[i];
     return NULL;
 }
 
@@ -25,9 +25,9 @@ static uint64_t carry_out(struct xs_server *s, struct xs_client *c, XDevice devi
 
     if (k)                        /* AMD's driver: the program does it */
         return xs_lv3_kfd_want(s, c, k, w->off, xs_lv3_kfd_part(c, k));
-    if (!c->lv3)                  /* AMD's, and it has no queues there any more, or the driver refused */
+    if (!c->level3.nvidia)                  /* AMD's, and it has no queues there any more, or the driver refused */
         return UINT64_MAX;
-    xs_lv3_want(s->lv3, c->lv3, device, w->slice_us);
+    xs_lv3_want(s->level3.nvidia, c->level3.nvidia, device, w->slice_us);
     return UINT64_MAX;
 }
 
@@ -80,12 +80,12 @@ static uint64_t inflight_us(const struct xs_options *o)
  * queues. */
 static void tell_gates(struct xs_server *s, struct xs_client *c, bool gates)
 {
-    uint64_t told = gates == c->lv3_gates ? c->lv3_gates_order : 0;
+    uint64_t told = gates == c->level3.gates ? c->level3.gates_order : 0;
 
-    if (!gates && !c->lv3_gates)
+    if (!gates && !c->level3.gates)
         return;
-    c->lv3_gates = gates;
-    c->lv3_gates_order = s->queues_ever;
+    c->level3.gates = gates;
+    c->level3.gates_order = s->queues_ever;
     for (struct xs_list *at = c->queues.prev; at != &c->queues; at = at->prev) {
         struct xs_server_queue *q = XS_CONTAINER_OF(at, struct xs_server_queue, in_client);
 
@@ -105,22 +105,22 @@ static void bound_inflight(struct xs_server *s, struct xs_client *c)
 {
     bool cut_short = false;
 
-    if (!c->lv3)
+    if (!c->level3.nvidia)
         return;
-    for (size_t i = 0; i < XS_ARRAY_LEN(c->lv3_on); i++)
-        if (c->lv3_on[i].device && c->lv3_on[i].in_force.cut_short) /* else no program has groups there any
+    for (size_t i = 0; i < XS_ARRAY_LEN(c->level3.on); i++)
+        if (c->level3.on[i].device && c->level3.on[i].in_force.cut_short) /* else no program has groups there any
                                                                        more */
-            cut_short = cut_short || find_device(s, c->lv3_on[i].device);
-    cut_short = cut_short && !xs_lv3_denied(c->lv3);
+            cut_short = cut_short || find_device(s, c->level3.on[i].device);
+    cut_short = cut_short && !xs_lv3_denied(c->level3.nvidia);
     xs_sched_process_set_inflight(s->sched, c->process, cut_short ? inflight_us(&s->options) : 0);
-    tell_gates(s, c, cut_short || (c->gathers && !xs_lv3_denied(c->lv3)));
+    tell_gates(s, c, cut_short || (c->level3.gathers && !xs_lv3_denied(c->level3.nvidia)));
 }
 
 bool xs_lv3_cuts_short(const struct xs_client *c, XDevice device)
 {
-    for (size_t i = 0; i < XS_ARRAY_LEN(c->lv3_on); i++)
-        if (c->lv3_on[i].device == device)
-            return c->lv3 && c->lv3_on[i].in_force.cut_short && !xs_lv3_denied(c->lv3);
+    for (size_t i = 0; i < XS_ARRAY_LEN(c->level3.on); i++)
+        if (c->level3.on[i].device == device)
+            return c->level3.nvidia && c->level3.on[i].in_force.cut_short && !xs_lv3_denied(c->level3.nvidia);
     return false;
 }
 
@@ -150,19 +150,19 @@ static void find_devices(struct xs_server *s)
     struct xs_lv3_device now[XS_LV3_ALL_DEVICES] = {0};
     size_t n = 0;
 
-    XS_LIST_FOR(c, &s->steered, struct xs_client, steered_link) {
+    XS_LIST_FOR(c, &s->level3.steered, struct xs_client, level3.steered_link) {
         XDevice of_client[XS_LV3_DEVICES];
-        size_t m = c->lv3 ? xs_lv3_devices(s->lv3, c->lv3, of_client, XS_LV3_DEVICES) : 0;
+        size_t m = c->level3.nvidia ? xs_lv3_devices(s->level3.nvidia, c->level3.nvidia, of_client, XS_LV3_DEVICES) : 0;
 
         for (size_t i = 0; i < m; i++)
             if (xs_client_device_find(c, of_client[i]))
                 add_device(now, &n, of_client[i]);
-        for (size_t i = 0; i < XS_ARRAY_LEN(c->lv3_on); i++)
-            if (c->lv3_on[i].device && has_groups(of_client, m, c->lv3_on[i].device))
-                add_device(now, &n, c->lv3_on[i].device);
+        for (size_t i = 0; i < XS_ARRAY_LEN(c->level3.on); i++)
+            if (c->level3.on[i].device && has_groups(of_client, m, c->level3.on[i].device))
+                add_device(now, &n, c->level3.on[i].device);
         for (size_t i = 0; i < XS_LV3_KFD_DEVICES; i++)
-            if (c->kfd[i].device && (c->kfd[i].on || c->kfd[i].off || c->kfd[i].part))
-                add_device(now, &n, c->kfd[i].device);
+            if (c->level3.kfd[i].device && (c->level3.kfd[i].on || c->level3.kfd[i].off || c->level3.kfd[i].part))
+                add_device(now, &n, c->level3.kfd[i].device);
     }
     for (size_t i = 0; i < n; i++) {
         const struct xs_lv3_device *before = find_device(s, now[i].device);
@@ -170,18 +170,18 @@ static void find_devices(struct xs_server *s)
         if (before)
             now[i] = *before;
     }
-    memcpy(s->lv3_devices, now, n * sizeof(*now));
-    s->n_lv3_devices = n;
+    memcpy(s->level3.devices, now, n * sizeof(*now));
+    s->level3.n_devices = n;
 }
 
 bool xs_lv3_steer(struct xs_server *s, struct xs_client *c)
 {
-    if (!xs_list_empty(&c->steered_link))
+    if (!xs_list_empty(&c->level3.steered_link))
         return true;
     if (!xs_quota_take(&s->quota, c->user, XS_POOL_LEVEL3, 1, c->privileged))
         return false;
-    xs_list_add(&s->steered, &c->steered_link);
-    s->lv3_moved = true;
+    xs_list_add(&s->level3.steered, &c->level3.steered_link);
+    s->level3.moved = true;
     return true;
 }
 
@@ -197,7 +197,7 @@ void xs_lv3_touch(struct xs_server *s, XDevice device)
 static void touch_groups(struct xs_server *s, struct xs_client *c)
 {
     XDevice devices[XS_LV3_DEVICES];
-    size_t n = c->lv3 ? xs_lv3_devices(s->lv3, c->lv3, devices, XS_LV3_DEVICES) : 0;
+    size_t n = c->level3.nvidia ? xs_lv3_devices(s->level3.nvidia, c->level3.nvidia, devices, XS_LV3_DEVICES) : 0;
 
     for (size_t i = 0; i < n; i++)
         if (xs_client_device_find(c, devices[i]))
@@ -206,58 +206,61 @@ static void touch_groups(struct xs_server *s, struct xs_client *c)
 
 void xs_lv3_touch_program(struct xs_server *s, struct xs_client *c)
 {
-    if (xs_list_empty(&c->steered_link))
+    if (xs_list_empty(&c->level3.steered_link))
         return;
-    s->lv3_moved = true;
+    s->level3.moved = true;
     touch_groups(s, c);
     for (size_t i = 0; i < XS_LV3_KFD_DEVICES; i++)
-        if (c->kfd[i].on)
-            xs_lv3_touch(s, c->kfd[i].device);
-    for (size_t i = 0; i < XS_ARRAY_LEN(c->lv3_on); i++)
-        if (c->lv3_on[i].device)
-            xs_lv3_touch(s, c->lv3_on[i].device);
+        if (c->level3.kfd[i].on)
+            xs_lv3_touch(s, c->level3.kfd[i].device);
+    for (size_t i = 0; i < XS_ARRAY_LEN(c->level3.on); i++)
+        if (c->level3.on[i].device)
+            xs_lv3_touch(s, c->level3.on[i].device);
 }
 
 uint64_t xs_lv3_update(struct xs_server *s)
 {
-    bool all = s->lv3_changed, moved = all || s->lv3_moved;
+    bool all = s->level3.changed, moved = all || s->level3.moved;
 
-    if (!s->n_lv3 && !s->n_kfd)
-        return s->lv3_ns;
+    if (!s->level3.n_programs && !s->level3.n_kfd)
+        return s->level3.next_ns;
     if (moved)
         find_devices(s);
-    s->lv3_changed = s->lv3_moved = false;
-    s->lv3_ns = UINT64_MAX;
-    for (size_t i = 0; i < s->n_lv3_devices; i++) {
-        struct xs_lv3_device *d = &s->lv3_devices[i];
+    s->level3.changed = s->level3.moved = false;
+    s->level3.next_ns = UINT64_MAX;
+    for (size_t i = 0; i < s->level3.n_devices; i++) {
+        struct xs_lv3_device *d = &s->level3.devices[i];
 
         if (all || d->changed || s->now_ns >= d->next_ns) {
             d->changed = false;
             d->next_ns = decide_device(s, d->device);
         }
-        s->lv3_ns = XS_MIN(s->lv3_ns, d->next_ns);
+        s->level3.next_ns = XS_MIN(s->level3.next_ns, d->next_ns);
     }
     if (moved)
-        XS_LIST_FOR(c, &s->steered, struct xs_client, steered_link)
+        XS_LIST_FOR(c, &s->level3.steered, struct xs_client, level3.steered_link)
             bound_inflight(s, c);
-    return s->lv3_ns;
+    return s->level3.next_ns;
 }
 
 void xs_lv3_forget(struct xs_server *s, struct xs_client *c)
 {
+    bool dead;
+
     xs_lv3_touch_program(s, c);
     xs_lv3_kfd_forget(s, c);
-    if (!xs_list_empty(&c->steered_link)) {
-        xs_list_remove(&c->steered_link);
+    if (!xs_list_empty(&c->level3.steered_link)) {
+        xs_list_remove(&c->level3.steered_link);
         xs_quota_give(&s->quota, c->user, XS_POOL_LEVEL3, 1);
-        s->lv3_moved = true;
+        s->level3.moved = true;
     }
-    if (!c->lv3)
+    if (!c->level3.nvidia)
         return;
     /* a dead process needs nothing back, and a call would only delay its end */
-    xs_lv3_leave(s->lv3, c->lv3, !(atomic_load_explicit(&c->page->h.owner_tid, memory_order_relaxed) & XS_OWNER_DIED));
-    c->lv3 = NULL;
-    s->n_lv3--;
-    if (s->n_lv3 == 0)
+    dead = atomic_load_explicit(&c->page->h.owner_tid, memory_order_relaxed) & XS_OWNER_DIED;
+    xs_lv3_leave(s->level3.nvidia, c->level3.nvidia, !dead);
+    c->level3.nvidia = NULL;
+    s->level3.n_programs--;
+    if (s->level3.n_programs == 0)
         xs_server_update_switch(s);
 }

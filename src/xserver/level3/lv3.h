@@ -5,7 +5,9 @@
 #ifndef XS_XSERVER_LEVEL3_LV3_H
 #define XS_XSERVER_LEVEL3_LV3_H
 
+#include "base/list.h"
 #include "xserver/level3/judge.h"
+#include "xserver/level3/lv3_kfd.h"
 #include "xserver/level3/lv3_nvidia.h"
 
 struct xs_server;
@@ -27,6 +29,31 @@ struct xs_lv3_on_device {
     XDevice device;               /* 0: free */
     struct xs_lv3_wish in_force;
     struct xs_lv3_memory memory;
+};
+
+/** Of a program. */
+struct xs_lv3_of {
+    struct xs_list steered_link;
+    struct xs_lv3_program *nvidia; /* NULL: it passed no channel groups */
+    struct xs_lv3_kfd kfd[XS_LV3_KFD_DEVICES];
+    struct xs_lv3_on_device on[XS_LV3_DEVICES];
+    bool gathers;                 /* its commands gather at times, and need gates for that */
+    bool gates;                   /* its queues have gates by our message */
+    uint64_t gates_order;         /* ... those with an order up to this one */
+};
+
+/** Of the server. */
+struct xs_level3 {
+    struct xs_lv3 *nvidia;        /* NULL: no program has passed channel groups yet, or it is off */
+    uint32_t n_programs;          /* that have */
+    uint32_t n_kfd;               /* devices of programs that suspend their queues themselves */
+    struct xs_lv3_counts kfd_counts; /* of these */
+    struct xs_list steered;       /* programs that level 3 may steer: they passed groups, or have queues that they can suspend */
+    bool changed;                 /* it decides anew on all devices */
+    bool moved;                   /* ... on which devices it steers which programs */
+    struct xs_lv3_device devices[XS_LV3_ALL_DEVICES];
+    size_t n_devices;
+    uint64_t next_ns;             /* decide on slices again then */
 };
 
 /** The program wants level 3 to steer it: takes its share of the programs that level 3 steers. @return

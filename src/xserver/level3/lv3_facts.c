@@ -10,11 +10,11 @@ static struct xs_lv3_on_device *kept_of(struct xs_client *c, XDevice device)
 {
     struct xs_lv3_on_device *free_one = NULL;
 
-    for (size_t i = 0; i < XS_ARRAY_LEN(c->lv3_on); i++) {
-        if (c->lv3_on[i].device == device)
-            return &c->lv3_on[i];
-        if (!c->lv3_on[i].device && !free_one)
-            free_one = &c->lv3_on[i];
+    for (size_t i = 0; i < XS_ARRAY_LEN(c->level3.on); i++) {
+        if (c->level3.on[i].device == device)
+            return &c->level3.on[i];
+        if (!c->level3.on[i].device && !free_one)
+            free_one = &c->level3.on[i];
     }
     if (free_one)
         free_one->device = device;
@@ -24,8 +24,8 @@ static struct xs_lv3_on_device *kept_of(struct xs_client *c, XDevice device)
 /* Its last queue there went: the settings of level 3 go back. */
 static bool has_kept(const struct xs_client *c, XDevice device)
 {
-    for (size_t i = 0; i < XS_ARRAY_LEN(c->lv3_on); i++)
-        if (c->lv3_on[i].device == device)
+    for (size_t i = 0; i < XS_ARRAY_LEN(c->level3.on); i++)
+        if (c->level3.on[i].device == device)
             return true;
     return false;
 }
@@ -84,9 +84,9 @@ size_t xs_lv3_take_facts(struct xs_server *s, XDevice device, struct xs_lv3_seat
 {
     size_t n = 0;
 
-    XS_LIST_FOR(c, &s->steered, struct xs_client, steered_link) {
+    XS_LIST_FOR(c, &s->level3.steered, struct xs_client, level3.steered_link) {
         const struct xs_lv3_kfd *k = xs_lv3_kfd_of(c, device);
-        struct xs_client_device *on = k ? k->on : c->lv3 ? xs_client_device_find(c, device) : NULL;
+        struct xs_client_device *on = k ? k->on : c->level3.nvidia ? xs_client_device_find(c, device) : NULL;
         struct xs_lv3_on_device *kept;
 
         s->counts.level3_looks++;
@@ -95,7 +95,7 @@ size_t xs_lv3_take_facts(struct xs_server *s, XDevice device, struct xs_lv3_seat
         kept = kept_of(c, device);
         if (!kept)
             continue;
-        seats[n] = (struct xs_lv3_seat){.own_queues = k != NULL, .gathers = c->gathers,
+        seats[n] = (struct xs_lv3_seat){.own_queues = k != NULL, .gathers = c->level3.gathers,
                                         .in_force = kept->in_force, .memory = kept->memory};
         places[n++] = (struct xs_lv3_place){c, on, kept};
     }
@@ -108,7 +108,7 @@ size_t xs_lv3_take_facts(struct xs_server *s, XDevice device, struct xs_lv3_seat
 struct xs_lv3_rules xs_lv3_take_rules(struct xs_server *s, bool own_queues)
 {
     const struct xs_options *o = &s->options;
-    const struct xs_lv3_counts *counts = &s->kfd_counts;
+    const struct xs_lv3_counts *counts = &s->level3.kfd_counts;
 
     return (struct xs_lv3_rules){
         .now_ns = s->now_ns,

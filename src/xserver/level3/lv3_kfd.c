@@ -11,8 +11,8 @@
 static struct xs_lv3_kfd *find(struct xs_client *c, XDevice device)
 {
     for (size_t i = 0; i < XS_LV3_KFD_DEVICES; i++)
-        if (c->kfd[i].device == device)
-            return &c->kfd[i];
+        if (c->level3.kfd[i].device == device)
+            return &c->level3.kfd[i];
     return NULL;
 }
 
@@ -35,7 +35,7 @@ const char *xs_lv3_kfd_device(struct xs_server *s, struct xs_client *c, const st
         *k = (struct xs_lv3_kfd){.device = m->device, .on = xs_client_device_find(c, m->device)};
         if (k->on)
             k->on->kfd = k;
-        s->n_kfd++;
+        s->level3.n_kfd++;
     }
     k->queues = m->queues;
     xs_lv3_touch_program(s, c);
@@ -68,18 +68,18 @@ void xs_lv3_kfd_held(struct xs_server *s, struct xs_client *c, const struct xs_m
         return;
     if (m->error && !k->denied) {
         k->denied = true;
-        s->kfd_counts.denied++;
+        s->level3.kfd_counts.denied++;
         XS_WARN("pid %d: the driver does not let it suspend its queues (%s); xserver leaves them alone", (int)c->peer.pid,
                 strerror((int)m->error));
     }
     if (!m->queues)
         return;
     if (m->off) {
-        s->kfd_counts.offs++;
-        s->kfd_counts.off_ns = m->took_us * XS_NS_PER_US;
+        s->level3.kfd_counts.offs++;
+        s->level3.kfd_counts.off_ns = m->took_us * XS_NS_PER_US;
     } else {
-        s->kfd_counts.ons++;
-        s->kfd_counts.on_ns = m->took_us * XS_NS_PER_US;
+        s->level3.kfd_counts.ons++;
+        s->level3.kfd_counts.on_ns = m->took_us * XS_NS_PER_US;
     }
 }
 
@@ -147,8 +147,8 @@ uint64_t xs_lv3_kfd_want(struct xs_server *s, struct xs_client *c, struct xs_lv3
 void xs_lv3_kfd_forget(struct xs_server *s, struct xs_client *c)
 {
     for (size_t i = 0; i < XS_LV3_KFD_DEVICES; i++)
-        s->n_kfd -= c->kfd[i].device != 0;
+        s->level3.n_kfd -= c->level3.kfd[i].device != 0;
     XS_LIST_FOR(on, &c->devices, struct xs_client_device, in_client)
         on->kfd = NULL;
-    memset(c->kfd, 0, sizeof(c->kfd));
+    memset(c->level3.kfd, 0, sizeof(c->level3.kfd));
 }

@@ -9,14 +9,14 @@ void xs_prewake_configure(struct xs_server *s)
 {
     uint64_t least = s->options.ahead_cpus;
 
-    s->ahead.on = least && s->options.spin_us && xs_cpus_available("") >= least;
+    s->prewake.on = least && s->options.spin_us && xs_cpus_available("") >= least;
 }
 
 void xs_prewake_forget(struct xs_server *s, const struct xs_client *c)
 {
-    for (unsigned i = 0; i < s->ahead.n; i++)
-        if (s->ahead.windows[i].client == c) {
-            s->ahead.windows[i] = s->ahead.windows[--s->ahead.n];
+    for (unsigned i = 0; i < s->prewake.n; i++)
+        if (s->prewake.windows[i].client == c) {
+            s->prewake.windows[i] = s->prewake.windows[--s->prewake.n];
             return;
         }
 }
@@ -44,13 +44,13 @@ void xs_prewake_queue(struct xs_server *s, struct xs_server_queue *q, uint64_t n
 
     if (waits == q->waits)
         return;
-    i = place_of(&s->ahead, q->device);
+    i = place_of(&s->prewake, q->device);
     if (i == XS_PREWAKE_DEVICES)
         return;
     q->waits = waits;
-    s->ahead.waits[i].device = q->device;
-    s->ahead.waits[i].queues += waits ? 1 : UINT32_MAX;
-    s->ahead.waits[i].ns = now_ns;
+    s->prewake.waits[i].device = q->device;
+    s->prewake.waits[i].queues += waits ? 1 : UINT32_MAX;
+    s->prewake.waits[i].ns = now_ns;
 }
 
 /* Since it came, others waited on a device of it, and nothing suspended it. */
@@ -58,11 +58,11 @@ static bool was_served(const struct xs_server *s, const struct xs_client *c)
 {
     uint64_t came_ns = c->arrivals.came_ns;
 
-    if (s->contended_ns < came_ns || c->held_ns >= came_ns)
+    if (s->spin.contended_ns < came_ns || c->held_ns >= came_ns)
         return false;
     for (unsigned i = 0; i < XS_PREWAKE_DEVICES; i++)
-        if ((s->ahead.waits[i].queues || s->ahead.waits[i].ns >= came_ns) &&
-            xs_client_device_find(c, s->ahead.waits[i].device))
+        if ((s->prewake.waits[i].queues || s->prewake.waits[i].ns >= came_ns) &&
+            xs_client_device_find(c, s->prewake.waits[i].device))
             return true;
     return false;
 }
@@ -78,21 +78,21 @@ void xs_prewake_changed(struct xs_server *s, struct xs_client *c, bool ready, ui
         xs_prewake_forget(s, c);
         return;
     }
-    if (!xs_arrivals_idle(&c->arrivals, now_ns) || !s->ahead.on || s->ahead.n == XS_PREWAKE ||
+    if (!xs_arrivals_idle(&c->arrivals, now_ns) || !s->prewake.on || s->prewake.n == XS_PREWAKE ||
         !was_served(s, c) || !xs_arrivals_next(&c->arrivals, s->options.spin_cpu, &from_ns, &until_ns))
         return;
-    s->ahead.windows[s->ahead.n].client = c;
-    s->ahead.windows[s->ahead.n].from_ns = from_ns;
-    s->ahead.windows[s->ahead.n++].until_ns = until_ns;
+    s->prewake.windows[s->prewake.n].client = c;
+    s->prewake.windows[s->prewake.n].from_ns = from_ns;
+    s->prewake.windows[s->prewake.n++].until_ns = until_ns;
 }
 
 uint64_t xs_prewake_next(const struct xs_server *s)
 {
     uint64_t next = UINT64_MAX;
 
-    for (unsigned i = 0; i < s->ahead.n; i++)
-        if (s->ahead.windows[i].from_ns > s->now_ns)
-            next = XS_MIN(next, s->ahead.windows[i].from_ns);
+    for (unsigned i = 0; i < s->prewake.n; i++)
+        if (s->prewake.windows[i].from_ns > s->now_ns)
+            next = XS_MIN(next, s->prewake.windows[i].from_ns);
     return next;
 }
 
@@ -100,14 +100,14 @@ uint64_t xs_prewake_until(struct xs_server *s)
 {
     uint64_t until = 0;
 
-    for (unsigned i = 0; i < s->ahead.n;) {
-        if (s->ahead.windows[i].until_ns <= s->now_ns) { /* it did not come */
-            s->ahead.windows[i] = s->ahead.windows[--s->ahead.n];
+    for (unsigned i = 0; i < s->prewake.n;) {
+        if (s->prewake.windows[i].until_ns <= s->now_ns) { /* it did not come */
+            s->prewake.windows[i] = s->prewake.windows[--s->prewake.n];
             continue;
         }
-        if (s->ahead.windows[i].from_ns <= s->now_ns) {
-            xs_client_heat(s, s->ahead.windows[i].client);
-            until = XS_MAX(until, s->ahead.windows[i].until_ns);
+        if (s->prewake.windows[i].from_ns <= s->now_ns) {
+            xs_spin_heat(s, s->prewake.windows[i].client);
+            until = XS_MAX(until, s->prewake.windows[i].until_ns);
         }
         i++;
     }

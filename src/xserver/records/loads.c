@@ -9,8 +9,8 @@
 /* @param looks  queues at which it may still look */
 static bool used(struct xs_server *s, struct xs_client *c, unsigned *looks, uint64_t *ret_ns)
 {
-    uint64_t now = c->record.service_ns, before = c->load_ns; /* of queues that are gone */
-    bool known = c->load_known;
+    uint64_t now = c->record.service_ns, before = c->load.ns; /* of queues that are gone */
+    bool known = c->load.known;
 
     if (c->record.queues > *looks)
         return false;
@@ -21,8 +21,8 @@ static bool used(struct xs_server *s, struct xs_client *c, unsigned *looks, uint
         xs_sched_queue_status(q->sched, s->now_ns, &st);
         now += st.service_ns;
     }
-    c->load_ns = now;
-    c->load_known = true;
+    c->load.ns = now;
+    c->load.known = true;
     *ret_ns = known && now > before ? now - before : 0;
     return true;
 }
@@ -65,7 +65,7 @@ static void add(struct xs_load_point *p, const struct xs_client *c, uint64_t mil
 static void decisions(struct xs_server *s, struct xs_load_point *p)
 {
     const struct xs_latency *now = &s->counts.decision;
-    struct xs_latency *before = &s->loads_decision;
+    struct xs_latency *before = &s->loads.decision;
     uint64_t count = now->count - before->count, seen = 0;
     unsigned i = 0;
 

@@ -14,6 +14,13 @@ struct xs_server;
 struct xs_loads {
     struct xs_load_point *ring; /* NULL: no program was here yet */
     uint64_t count, next_ns;
+    struct xs_latency decision; /* the counts at the last point */
+};
+
+/** Of a program. */
+struct xs_load_of {
+    uint64_t ns; /* device time of its queues at the last look */
+    bool known;  /* ... there was one */
 };
 
 /** One look, if it is time. */

@@ -7,6 +7,19 @@
 
 #include <sys/epoll.h>
 
+void xs_rates_init(struct xs_rates *r)
+{
+    xs_list_init(&r->quiet);
+    xs_list_init(&r->muted);
+    r->look_ns = UINT64_MAX;
+}
+
+void xs_rate_init(struct xs_rate_of *r)
+{
+    xs_list_init(&r->quiet_link);
+    xs_list_init(&r->muted_link);
+}
+
 static void recover(struct xs_rate *r, uint64_t now_ns)
 {
     uint64_t passed = now_ns > r->since_ns ? now_ns - r->since_ns : 0;
@@ -48,8 +61,8 @@ static void mute(struct xs_server *s, struct xs_client *c)
     }
     s->counts.muted++;
     listen_to(s, c, false);
-    s->muted_ns = XS_MIN(s->muted_ns, s->now_ns + XS_RATE_LOOK_NS);
-    xs_list_add(&s->muted, &c->muted_link);
+    s->rates.look_ns = XS_MIN(s->rates.look_ns, s->now_ns + XS_RATE_LOOK_NS);
+    xs_list_add(&s->rates.muted, &c->rate.muted_link);
 }
 
 static bool poll_and_spend(struct xs_server *s, struct xs_client *c, bool woke, bool *ret_within)
@@ -66,7 +79,7 @@ bool xs_rate_heard(struct xs_server *s, struct xs_client *c, bool woke)
 {
     bool news, within;
 
-    if (!xs_list_empty(&c->muted_link))
+    if (!xs_list_empty(&c->rate.muted_link))
         return false;
     news = poll_and_spend(s, c, woke, &within);
     if (!within)
@@ -84,9 +97,9 @@ static bool speak(struct xs_server *s, struct xs_client *c, unsigned parts)
 {
     if (c->privileged || xs_rate_spend(account_of(c), parts, 0, s->now_ns))
         return true;
-    if (xs_list_empty(&c->quiet_link)) {
-        xs_list_add(&s->quiet, &c->quiet_link);
-        s->muted_ns = XS_MIN(s->muted_ns, s->now_ns + XS_RATE_LOOK_NS);
+    if (xs_list_empty(&c->rate.quiet_link)) {
+        xs_list_add(&s->rates.quiet, &c->rate.quiet_link);
+        s->rates.look_ns = XS_MIN(s->rates.look_ns, s->now_ns + XS_RATE_LOOK_NS);
         xs_client_listen(s, c);
     }
     return false;
@@ -109,32 +122,32 @@ void xs_rate_asked(struct xs_server *s, struct xs_client *c, uint64_t work_ns)
 
 static void hear_listener(struct xs_server *s, bool on)
 {
-    s->deaf = !on;
+    s->rates.deaf = !on;
     xs_sources_hear_listener(s, on);
 }
 
 bool xs_rate_accepted(struct xs_server *s)
 {
-    if (xs_rate_spend(&s->accepts, XS_RATE_PARTS * XS_RATE_ACCEPT, 0, s->now_ns))
+    if (xs_rate_spend(&s->rates.accepts, XS_RATE_PARTS * XS_RATE_ACCEPT, 0, s->now_ns))
         return true;
     hear_listener(s, false);
-    s->muted_ns = XS_MIN(s->muted_ns, s->now_ns + XS_RATE_LOOK_NS);
+    s->rates.look_ns = XS_MIN(s->rates.look_ns, s->now_ns + XS_RATE_LOOK_NS);
     return false;
 }
 
 /* Reads messages again of the programs whose users may speak again. */
 static void read_again(struct xs_server *s)
 {
-    for (unsigned i = 0; i < XS_RATE_LOOKS && !xs_list_empty(&s->quiet); i++) {
-        struct xs_client *c = XS_CONTAINER_OF(s->quiet.next, struct xs_client, quiet_link);
+    for (unsigned i = 0; i < XS_RATE_LOOKS && !xs_list_empty(&s->rates.quiet); i++) {
+        struct xs_client *c = XS_CONTAINER_OF(s->rates.quiet.next, struct xs_client, rate.quiet_link);
 
-        xs_list_remove(&c->quiet_link);
+        xs_list_remove(&c->rate.quiet_link);
         if (xs_rate_recovered(account_of(c), 1, s->now_ns)) {
             xs_client_listen(s, c);
             continue;
         }
-        xs_list_add(&s->quiet, &c->quiet_link);
-        if (s->quiet.next == &c->quiet_link)
+        xs_list_add(&s->rates.quiet, &c->rate.quiet_link);
+        if (s->rates.quiet.next == &c->rate.quiet_link)
             break; /* the only one */
     }
 }
@@ -143,30 +156,32 @@ bool xs_rate_look(struct xs_server *s)
 {
     bool news = false, within;
 
-    if (XS_LIKELY(s->now_ns < s->muted_ns))
+    if (XS_LIKELY(s->now_ns < s->rates.look_ns))
         return false;
     read_again(s);
-    if (s->deaf && xs_rate_recovered(&s->accepts, 1, s->now_ns))
+    if (s->rates.deaf && xs_rate_recovered(&s->rates.accepts, 1, s->now_ns))
         hear_listener(s, true);
-    for (unsigned i = 0; i < XS_RATE_LOOKS && !xs_list_empty(&s->muted); i++) {
-        struct xs_client *c = XS_CONTAINER_OF(s->muted.next, struct xs_client, muted_link);
+    for (unsigned i = 0; i < XS_RATE_LOOKS && !xs_list_empty(&s->rates.muted); i++) {
+        struct xs_client *c = XS_CONTAINER_OF(s->rates.muted.next, struct xs_client, rate.muted_link);
 
-        xs_list_remove(&c->muted_link);
+        xs_list_remove(&c->rate.muted_link);
         if (xs_rate_recovered(&c->user->rings, 8, s->now_ns)) {
             listen_to(s, c, true); /* an event comes at once, if it rang meanwhile */
             continue;
         }
         news |= poll_and_spend(s, c, false, &within);
-        xs_list_add(&s->muted, &c->muted_link);
-        if (s->muted.next == &c->muted_link)
+        xs_list_add(&s->rates.muted, &c->rate.muted_link);
+        if (s->rates.muted.next == &c->rate.muted_link)
             break; /* the only one */
     }
-    s->muted_ns = xs_list_empty(&s->muted) && xs_list_empty(&s->quiet) && !s->deaf ? UINT64_MAX : s->now_ns + XS_RATE_LOOK_NS;
+    s->rates.look_ns = s->now_ns + XS_RATE_LOOK_NS;
+    if (xs_list_empty(&s->rates.muted) && xs_list_empty(&s->rates.quiet) && !s->rates.deaf)
+        s->rates.look_ns = UINT64_MAX;
     return news;
 }
 
 void xs_rate_forget(struct xs_client *c)
 {
-    xs_list_remove(&c->quiet_link);
-    xs_list_remove(&c->muted_link);
+    xs_list_remove(&c->rate.quiet_link);
+    xs_list_remove(&c->rate.muted_link);
 }

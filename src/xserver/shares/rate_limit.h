@@ -5,6 +5,7 @@
 #ifndef XS_XSERVER_SHARES_RATE_LIMIT_H
 #define XS_XSERVER_SHARES_RATE_LIMIT_H
 
+#include "base/list.h"
 #include "host/quota.h"
 
 #define XS_RATE_A_SECOND 20000u                /* that brought nothing new */
@@ -24,6 +25,28 @@
 
 struct xs_server;
 struct xs_client;
+
+/** Of a program. */
+struct xs_rate_of {
+    struct xs_list quiet_link, muted_link;
+};
+
+/** Of the server. */
+struct xs_rates {
+    struct xs_rate accepts; /* connections of all */
+    bool deaf;              /* xserver does not accept for a moment: too many connect */
+    struct xs_list quiet;   /* programs whose messages it does not read for a moment */
+    struct xs_list muted;   /* ... to whose doorbells it does not listen: they rang too often */
+    uint64_t look_ns;       /* look at some of them then */
+};
+
+void xs_rates_init(struct xs_rates *r);
+void xs_rate_init(struct xs_rate_of *r);
+/** Whether xserver does not read the program's messages for a moment. */
+static inline bool xs_rate_is_quiet(const struct xs_rate_of *r)
+{
+    return !xs_list_empty(&r->quiet_link);
+}
 
 /** A ring that counts so many parts, and made the scheduler look at so many queues.
  *  @return whether the user had as much left */
