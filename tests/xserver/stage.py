@@ -54,12 +54,16 @@ class Stage:
         else:
             self.begin()
 
-    def begin(self):
+    def begin(self, xserver=f"{BUILD}/bin/xserver"):
         """Without HTTP of its own."""
         with open(os.path.join(self.folder, "log"), "a", encoding="utf-8") as log:
-            self.server = subprocess.Popen([f"{BUILD}/bin/xserver", "--socket", self.socket, *self.arguments], stderr=log,
+            self.server = subprocess.Popen([xserver, "--socket", self.socket, *self.arguments], stderr=log,
                                            env={k: v for k, v in self.environment.items() if k != "XSCHED_SOCKET"})
-        until(lambda: self.xcli("policy", "-q", check=False).returncode == 0)
+        until(self.listens)
+
+    def listens(self):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
+            return s.connect_ex(self.socket) == 0
 
     def start(self):
         """Also after its death."""

@@ -13,6 +13,20 @@ import urllib.error
 from stage import BUILD, PATIENCE, Stage, until
 
 GPU = "200003b00"
+OTHER_BUILD = f"{BUILD}/tests/xserver/server_other_build"
+
+# Asks for metrics again and again; says the first answer that is another than 200.
+FLOOD = """
+import socket, sys
+said = False
+while True:
+    with socket.create_connection(("127.0.0.1", int(sys.argv[1]))) as s, s.makefile("rb") as answer:
+        s.sendall(b"GET /metrics HTTP/1.0\\r\\nHost: localhost\\r\\n\\r\\n")
+        head, _, body = answer.read().decode().partition("\\r\\n\\r\\n")
+        if not said and not head.startswith("HTTP/1.1 200 "):
+            print(head.splitlines()[0], body.strip(), sep="\\n", flush=True)
+            said = True
+"""
 
 
 def children(pid):
@@ -62,6 +76,38 @@ class Pair(unittest.TestCase):
         program.leave()
         self.stage.start()
 
+    def test_slow(self):
+        """Its request waits, and is answered. Programs, and who asks xserver itself, do not wait."""
+        http, begin = self.http(), time.monotonic()
+        os.kill(http, signal.SIGSTOP)
+        with socket.create_connection(("127.0.0.1", self.stage.port), timeout=PATIENCE) as s:
+            s.sendall(b"GET /policy HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            program = self.stage.actor("online-service")
+            program.tell(f"queue 0 {GPU} 1")
+            self.assertIn("online-service", self.stage.xcli("list").stdout)
+            self.assertLess(time.monotonic() - begin, 2)
+            os.kill(http, signal.SIGCONT)
+            self.assertEqual(s.recv(12), b"HTTP/1.1 200")
+        program.leave()
+
+    def test_flooded(self):
+        """One user's requests without end are refused with a line, and nobody else notices them."""
+        if os.geteuid() != 0:
+            self.skipTest("needs root")
+        os.chmod(self.stage.folder, 0o755)
+        with subprocess.Popen(["/usr/bin/python3", "-c", FLOOD, str(self.stage.port)], stdout=subprocess.PIPE, text=True, user=65534,
+                              group=65534, extra_groups=[]) as flood:
+            self.assertEqual(flood.stdout.readline(), "HTTP/1.1 429 Too Many Requests\n")
+            self.assertIn("too many requests of this user: try again in", json.loads(flood.stdout.readline())["error"])
+            begin = time.monotonic()
+            program = self.stage.actor("online-service")
+            program.tell(f"queue 0 {GPU} 1")
+            self.assertIn("online-service", self.stage.xcli("list").stdout)
+            self.assertEqual(self.joined(), 1)
+            self.assertLess(time.monotonic() - begin, 2)
+            flood.kill()
+            program.leave()
+
     def test_xserver_killed(self):
         """It goes with its xserver, and the port is free for the next one at once."""
         http, port = self.http(), self.stage.port
@@ -101,15 +147,16 @@ class Pair(unittest.TestCase):
         """Who may not ask for others has no HTTP to give: an ordinary user's own one refuses to begin."""
         if os.geteuid() != 0:
             self.skipTest("needs root")
-        os.chmod(self.stage.folder, 0o755)
-        with socket.socket() as listener:
-            listener.bind(("127.0.0.1", 0))
-            listener.listen()
-            done = subprocess.run([f"{BUILD}/bin/xsched-http", "--socket", self.stage.socket, f"--tcp-fd={listener.fileno()}"],
-                                  pass_fds=[listener.fileno()], capture_output=True, text=True, timeout=PATIENCE, check=False,
-                                  user=65534, group=65534, extra_groups=[])
-        self.assertEqual(done.returncode, 1)
-        self.assertIn("xserver refused (403)", done.stderr)
+        for mode, text in ((0o700, "xserver does not answer: Permission denied"), (0o755, "xserver refused (403)")):
+            os.chmod(self.stage.folder, mode)
+            with socket.socket() as listener:
+                listener.bind(("127.0.0.1", 0))
+                listener.listen()
+                done = subprocess.run([f"{BUILD}/bin/xsched-http", "--socket", self.stage.socket, f"--tcp-fd={listener.fileno()}"],
+                                      pass_fds=[listener.fileno()], capture_output=True, text=True, timeout=PATIENCE, check=False,
+                                      user=65534, group=65534, extra_groups=[])
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(text, done.stderr)
         with self.assertRaises(urllib.error.HTTPError):
             self.stage.get("/nothing")
 
@@ -153,6 +200,42 @@ class Unit(unittest.TestCase):
             self.assertEqual(json.load(self.stage.get("/policy"))["name"], "CFS")
             http.terminate()
             self.assertEqual(http.wait(PATIENCE), 0)
+
+    def test_two(self):
+        """Each with sockets of its own: both answer, and the end of one is nothing to the other."""
+        second = socket.socket()
+        second.bind(("127.0.0.1", 0))
+        second.listen()
+        with second, self.begin(self.tcp) as first_http, self.begin(second) as second_http:
+            ports = self.stage.port, second.getsockname()[1]
+            for self.stage.port in ports:
+                self.assertEqual(json.load(self.stage.get("/policy"))["name"], "HPF")
+            first_http.kill()
+            first_http.wait()
+            self.assertEqual(json.load(self.stage.get("/policy"))["name"], "HPF")
+            second_http.terminate()
+            self.assertEqual(second_http.wait(PATIENCE), 0)
+
+    def test_another_build(self):
+        """The xserver that comes is of another build: a status and a line, until xsched-http is of that one, too."""
+        with self.begin(self.tcp) as http:
+            self.assertEqual(json.load(self.stage.get("/policy"))["name"], "HPF")
+            self.stage.server.send_signal(signal.SIGKILL)
+            self.stage.server.wait()
+            self.stage.begin(OTHER_BUILD)
+            program = self.stage.actor("online-service")
+            program.tell(f"queue 0 {GPU} 1")
+            with self.assertRaises(urllib.error.HTTPError) as refused:
+                self.stage.get("/policy")
+            self.assertEqual(refused.exception.code, 503)
+            self.assertIn("and who asks is another build", json.load(refused.exception)["error"])
+            refused.exception.close()
+            with self.begin(self.tcp) as late:
+                self.assertIn("xserver refused (503): this xserver is XSched", late.communicate(timeout=PATIENCE)[1])
+                self.assertEqual(late.returncode, 1)
+            http.terminate()
+            self.assertEqual(http.wait(PATIENCE), 0)
+            program.leave()
 
     def test_http_off(self):
         self.stage.server.terminate()
