@@ -131,28 +131,49 @@ static int exchange(const char *server_socket, struct xs_request *r, uint64_t ti
     return err;
 }
 
-int xs_socket_ask(const char *server_socket, const char *method, const char *path, const char *body, struct xs_http_answer *ret)
+/* @return 0; -errno; or the status of a question that is wrong, with the reason */
+static int make_request(const char *method, const char *path, const char *body, struct xs_request **ret,
+                        char *ret_error, size_t size)
 {
     struct asked_path parts;
     struct xs_path_call call = {.path = parts.text, .body = body ? body : "", .argument = argument, .ctx = &parts};
     const struct xs_path_row *row = take_apart(&parts, path) ? find(method, parts.text) : NULL;
+    struct xs_request *r = row ? xs_request_new(row->kind) : NULL;
+    int err;
+
+    if (!r)
+        return row ? -ENOMEM : -EOPNOTSUPP;
+    call.body_bytes = strlen(call.body);
+    err = xs_path_fill(row, &call, r, ret_error, size);
+    if (err)
+        xs_request_free(r);
+    else
+        *ret = r;
+    return err;
+}
+
+/* Frees r. */
+static int take_answer(struct xs_request *r, struct xs_http_answer *ret)
+{
+    struct xs_text text = {0};
+    json_t *json = xs_json_answer(r, &text);
+    int err = make_body(r->status, json, &text, ret);
+
+    xs_request_free(r);
+    return err;
+}
+
+int xs_socket_ask(const char *server_socket, const char *method, const char *path, const char *body, struct xs_http_answer *ret)
+{
     struct xs_text text = {0};
     struct xs_request *r;
     char error[160];
-    json_t *json;
-    int err;
+    int err = make_request(method, path, body, &r, error, sizeof(error));
 
-    if (!row)
-        return -EOPNOTSUPP;
-    r = xs_request_new(row->kind);
-    if (!r)
-        return -ENOMEM;
-    call.body_bytes = strlen(call.body);
-    err = xs_path_fill(row, &call, r, error, sizeof(error));
-    if (err) {
-        xs_request_free(r);
+    if (err > 0)
         return make_body(err, xs_json_error(error), &text, ret);
-    }
+    if (err < 0)
+        return err;
     if (is_stopped(server_socket)) { /* the kernel takes connections for it, and it would not answer */
         xs_request_free(r);
         return -EHOSTDOWN;
@@ -168,10 +189,61 @@ int xs_socket_ask(const char *server_socket, const char *method, const char *pat
         xs_request_free(r);
         return -EOPNOTSUPP;
     }
-    json = xs_json_answer(r, &text);
-    err = make_body(r->status, json, &text, ret);
+    return take_answer(r, ret);
+}
+
+struct xs_socket_feed {
+    struct xs_line *line;
+    struct xs_subscription *answers;
+};
+
+struct xs_socket_feed *xs_socket_feed_begin(const char *server_socket, const char *path, unsigned period_ms)
+{
+    struct xs_socket_feed *f = calloc(1, sizeof(*f));
+    struct xs_request *r;
+    char error[160];
+
+    if (!f || make_request("GET", path, NULL, &r, error, sizeof(error))) {
+        free(f);
+        return NULL;
+    }
+    r->params.for_ms = period_ms;
+    f->line = xs_line_new(server_socket, false);
+    if (f->line)
+        f->answers = xs_subscription_begin(f->line, r, ANSWER_NS);
     xs_request_free(r);
-    return err;
+    if (f->answers)
+        return f;
+    xs_socket_feed_end(f);
+    return NULL;
+}
+
+int xs_socket_feed_fd(const struct xs_socket_feed *f)
+{
+    return xs_subscription_fd(f->answers);
+}
+
+int xs_socket_feed_next(struct xs_socket_feed *f, struct xs_http_answer *ret)
+{
+    struct xs_request *r;
+    int err = xs_subscription_next(f->answers, &r, ANSWER_NS);
+
+    if (err < 0)
+        return err;
+    if (r->other_build || r->status != 200) {
+        xs_request_free(r);
+        return -EOPNOTSUPP;
+    }
+    return take_answer(r, ret);
+}
+
+void xs_socket_feed_end(struct xs_socket_feed *f)
+{
+    if (!f)
+        return;
+    xs_subscription_end(f->answers);
+    xs_line_free(f->line);
+    free(f);
 }
 
 uint16_t xs_socket_http_port(const char *server_socket)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* xsched record: asks the server for its events ten times a second, and writes them to a file until
+/* xsched record: gets the server's events ten times a second, and writes them to a file until
  * the program ends, the time is over or Ctrl-C comes. An executable of its own, as xsched-doctor. */
 #include "launcher/record/record.h"
+#include "launcher/record/record_feed.h"
 
 #include "base/clock.h"
 #include "base/env.h"
@@ -214,6 +215,7 @@ struct recording {
     struct record_arguments a;
     struct record r;
     uint64_t next; /* the next event to get */
+    struct record_feed feed; /* of events; where there is none, it asks for them */
     unsigned looks;
     bool begun;
     struct record_file file;
@@ -270,26 +272,58 @@ static bool begin(struct recording *s)
     return s->begun;
 }
 
-/* @return false when the server does not answer any more */
+/* @param o  it frees this
+ * @return false when the server does not answer any more */
+static bool take_events(struct recording *s, json_t *o, bool *ret_more)
+{
+    uint64_t lost = number_of(o, "lost");
+
+    *ret_more = json_is_true(json_object_get(o, "more"));
+    s->next = number_of(o, "next");
+    record_events(&s->r, o);
+    json_decref(o);
+    return !lost || snapshot(s, true);
+}
+
+/* Asks for all events until now. @return false when the server does not answer any more */
 static bool look(struct recording *s)
 {
     for (bool more = true; more;) {
         char path[64];
-        uint64_t lost;
         json_t *o;
 
         snprintf(path, sizeof(path), "/timeline?since=%" PRIu64, s->next);
         o = ask(&s->a, path, s->why, sizeof(s->why));
-        if (!o)
-            return false;
-        lost = number_of(o, "lost");
-        more = json_is_true(json_object_get(o, "more"));
-        s->next = number_of(o, "next");
-        record_events(&s->r, o);
-        json_decref(o);
-        if (lost && !snapshot(s, true))
+        if (!o || !take_events(s, o, &more))
             return false;
     }
+    return ++s->looks % SNAPSHOTS || snapshot(s, false);
+}
+
+/* Asks from the next event on, which the feed did not bring. */
+static bool look_without(struct recording *s)
+{
+    record_feed_end(&s->feed);
+    return look(s);
+}
+
+/* What the feed has brought meanwhile, or else what the server answers. @return as look() */
+static bool look_at_feed(struct recording *s)
+{
+    bool more;
+    json_t *o;
+    int n;
+
+    record_feed_begin(&s->feed, s->a.where.socket, s->next);
+    if (!s->feed.feed)
+        return look(s);
+    n = record_feed_take(&s->feed, &o);
+    if (n <= 0)
+        return n == 0 || look_without(s);
+    if (!take_events(s, o, &more))
+        return false;
+    if (more) /* than an answer has room for: the next one comes too late */
+        return look_without(s);
     return ++s->looks % SNAPSHOTS || snapshot(s, false);
 }
 
@@ -302,27 +336,27 @@ static bool follow(struct recording *s, bool *alive, int *status)
     bool answers = true;
 
     for (;;) {
-        struct timespec pause;
-        uint64_t now;
+        bool last;
 
         if (s->begun)
-            answers = look(s);
+            answers = look_at_feed(s);
         else if (!begin(s) && (!*alive || xs_now_ns() > start_until))
             answers = false;
         if (*alive && xs_child_wait(WNOHANG, status)) {
             *alive = false;
             if (s->begun)
-                look(s); /* its last steps */
+                look_without(s); /* its last steps */
             return answers;
         }
-        if (g_stop || !answers || s->file.err < 0 || s->r.written >= s->a.most ||
-            (s->a.duration_s > 0 && (double)(xs_now_ns() - began) >= s->a.duration_s * 1e9))
+        last = g_stop || (s->a.duration_s > 0 && (double)(xs_now_ns() - began) >= s->a.duration_s * 1e9);
+        if (last || !answers || s->file.err < 0 || s->r.written >= s->a.most) {
+            if (s->feed.feed && last)
+                answers = look_without(s); /* what it would bring the next time */
             return answers;
+        }
         at += s->begun ? LOOK_NS : LOOK_NS / 5;
-        now = xs_now_ns();
-        at = XS_MAX(at, now + XS_NS_PER_MS);
-        pause = (struct timespec){.tv_nsec = (long)XS_MIN(at - now, XS_NS_PER_S - 1)};
-        nanosleep(&pause, NULL);
+        at = XS_MAX(at, xs_now_ns() + XS_NS_PER_MS);
+        record_feed_wait(&s->feed, at);
     }
 }
 
