@@ -18,46 +18,46 @@
 #include <unistd.h>
 
 #define MAX_THREADS   64u
-#define BEHIND_MOST   1024u   /* errands of one user; fewer where this process may have few descriptors */
+#define BEHIND_MOST   1024u   /* tasks of one user; fewer where this process may have few descriptors */
 #define BEHIND_PART   16u     /* ... the same as a part of them */
 #define STACK_BYTES   131072u
-#define IDLE_S        1       /* a thread without errands ends after that */
+#define IDLE_S        1       /* a thread without tasks ends after that */
 #define FREE_MS       100
 #define HERE_US       50u     /* the longest wait inside one close in the main loop */
 #define THERE_US      1000u   /* ... and in a user's thread */
 
-struct errand {
-    struct errand *next;
+struct close_task {
+    struct close_task *next;
     int fd;           /* to close; -1: read the command line */
     int32_t pid;
     uint64_t session;
 };
 
 /* Of one user; goes with its thread. */
-struct errand_runner {
-    struct errand_runner *next;
+struct close_thread {
+    struct close_thread *next;
     struct xs_close_worker *all;
     uint32_t uid;
     unsigned waiting; /* with the one under way */
     bool warned;
-    struct errand *first, **last;
+    struct close_task *first, **last;
     pthread_cond_t more;
 };
 
 struct xs_close_worker {
-    /* Lock: errands that wait, run and ended. */
+    /* Lock: tasks that wait, run and ended. */
     pthread_mutex_t lock;
     pthread_cond_t ended;
-    struct errand_runner *runners;
-    unsigned n_runners;
+    struct close_thread *threads;
+    unsigned n_threads;
     bool stop;
     int event_fd;
-    unsigned behind; /* so many errands make a user late */
+    unsigned behind; /* so many tasks make a user late */
     struct xs_close_worker_answer *first, **last;
-    struct xs_interrupt_timer haste; /* of the main loop's thread */
+    struct xs_interrupt_timer interrupts; /* of the main loop's thread */
 };
 
-static void answer(struct xs_close_worker *e, const struct errand *x)
+static void answer(struct xs_close_worker *e, const struct close_task *x)
 {
     struct xs_close_worker_answer *a = calloc(1, sizeof(*a));
 
@@ -72,11 +72,11 @@ static void answer(struct xs_close_worker *e, const struct errand *x)
     xs_fd_eventfd_signal(e->event_fd);
 }
 
-/* The next errand, or NULL when there was none for a second. Under the lock. */
-static struct errand *next_errand(struct errand_runner *r)
+/* The next task, or NULL when there was none for a second. Under the lock. */
+static struct close_task *next_task(struct close_thread *r)
 {
     struct timespec until;
-    struct errand *x;
+    struct close_task *x;
 
     clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_sec += IDLE_S;
@@ -93,14 +93,14 @@ static struct errand *next_errand(struct errand_runner *r)
 }
 
 /* Under the lock. */
-static void forget(struct xs_close_worker *e, struct errand_runner *r)
+static void forget(struct xs_close_worker *e, struct close_thread *r)
 {
-    struct errand_runner **at = &e->runners;
+    struct close_thread **at = &e->threads;
 
     while (*at != r)
         at = &(*at)->next;
     *at = r->next;
-    e->n_runners--;
+    e->n_threads--;
     pthread_cond_destroy(&r->more);
     free(r);
     pthread_cond_signal(&e->ended);
@@ -108,19 +108,19 @@ static void forget(struct xs_close_worker *e, struct errand_runner *r)
 
 static void *work(void *arg)
 {
-    struct errand_runner *r = arg;
+    struct close_thread *r = arg;
     struct xs_close_worker *e = r->all;
-    struct xs_interrupt_timer haste = {0};
-    struct errand *x;
+    struct xs_interrupt_timer interrupts = {0};
+    struct close_task *x;
 
-    xs_interrupt_timer_init(&haste);
+    xs_interrupt_timer_init(&interrupts);
     pthread_mutex_lock(&e->lock);
-    while ((x = next_errand(r)) != NULL) {
+    while ((x = next_task(r)) != NULL) {
         pthread_mutex_unlock(&e->lock);
         if (x->fd >= 0) {
-            xs_interrupt_timer_begin(&haste, THERE_US);
+            xs_interrupt_timer_begin(&interrupts, THERE_US);
             close(x->fd);
-            xs_interrupt_timer_end(&haste);
+            xs_interrupt_timer_end(&interrupts);
         } else {
             answer(e, x);
         }
@@ -128,7 +128,7 @@ static void *work(void *arg)
         pthread_mutex_lock(&e->lock);
         r->waiting--;
     }
-    xs_interrupt_timer_fini(&haste);
+    xs_interrupt_timer_fini(&interrupts);
     forget(e, r);
     pthread_mutex_unlock(&e->lock);
     return NULL;
@@ -154,7 +154,7 @@ struct xs_close_worker *xs_close_worker_new(int event_fd)
     e->event_fd = event_fd;
     e->behind = behind();
     e->last = &e->first;
-    xs_interrupt_timer_init(&e->haste);
+    xs_interrupt_timer_init(&e->interrupts);
     return e;
 }
 
@@ -172,13 +172,13 @@ void xs_close_worker_free(struct xs_close_worker *e)
     until.tv_nsec %= (long)XS_NS_PER_S;
     pthread_mutex_lock(&e->lock);
     e->stop = true;
-    for (struct errand_runner *r = e->runners; r; r = r->next)
+    for (struct close_thread *r = e->threads; r; r = r->next)
         pthread_cond_signal(&r->more);
-    while (e->runners && pthread_cond_timedwait(&e->ended, &e->lock, &until) != ETIMEDOUT)
+    while (e->threads && pthread_cond_timedwait(&e->ended, &e->lock, &until) != ETIMEDOUT)
         ;
-    all_ended = !e->runners;
+    all_ended = !e->threads;
     pthread_mutex_unlock(&e->lock);
-    xs_interrupt_timer_fini(&e->haste);
+    xs_interrupt_timer_fini(&e->interrupts);
     while ((a = xs_close_worker_take(e)) != NULL)
         free(a);
     if (!all_ended)
@@ -189,18 +189,18 @@ void xs_close_worker_free(struct xs_close_worker *e)
 }
 
 /* The user's thread; makes one if need be. Under the lock. @return NULL: there can be none */
-static struct errand_runner *runner_of(struct xs_close_worker *e, uint32_t uid, bool make)
+static struct close_thread *thread_of(struct xs_close_worker *e, uint32_t uid, bool make)
 {
-    struct errand_runner *r;
+    struct close_thread *r;
     pthread_condattr_t by_clock;
     pthread_attr_t attr;
     pthread_t thread;
     int error;
 
-    for (r = e->runners; r; r = r->next)
+    for (r = e->threads; r; r = r->next)
         if (r->uid == uid)
             return r;
-    if (!make || e->n_runners == MAX_THREADS)
+    if (!make || e->n_threads == MAX_THREADS)
         return NULL;
     r = calloc(1, sizeof(*r));
     if (!r)
@@ -222,16 +222,16 @@ static struct errand_runner *runner_of(struct xs_close_worker *e, uint32_t uid, 
         free(r);
         return NULL;
     }
-    r->next = e->runners;
-    e->runners = r;
-    e->n_runners++;
+    r->next = e->threads;
+    e->threads = r;
+    e->n_threads++;
     return r;
 }
 
-static bool add(struct xs_close_worker *e, uint32_t uid, struct errand wish, bool even_behind)
+static bool add(struct xs_close_worker *e, uint32_t uid, struct close_task wish, bool even_behind)
 {
-    struct errand *x = malloc(sizeof(*x));
-    struct errand_runner *r;
+    struct close_task *x = malloc(sizeof(*x));
+    struct close_thread *r;
     bool taken = false;
 
     if (!x)
@@ -239,7 +239,7 @@ static bool add(struct xs_close_worker *e, uint32_t uid, struct errand wish, boo
     uid = xs_subuids_owner(uid);
     *x = wish;
     pthread_mutex_lock(&e->lock);
-    r = runner_of(e, uid, true);
+    r = thread_of(e, uid, true);
     if (r && (even_behind || r->waiting < e->behind)) {
         x->next = NULL;
         *r->last = x;
@@ -254,19 +254,19 @@ static bool add(struct xs_close_worker *e, uint32_t uid, struct errand wish, boo
     return taken;
 }
 
-void xs_close_worker_hasten(struct xs_close_worker *e, bool on)
+void xs_close_worker_interrupt(struct xs_close_worker *e, bool on)
 {
     if (e && on)
-        xs_interrupt_timer_begin(&e->haste, HERE_US);
+        xs_interrupt_timer_begin(&e->interrupts, HERE_US);
     else if (e)
-        xs_interrupt_timer_end(&e->haste);
+        xs_interrupt_timer_end(&e->interrupts);
 }
 
 static void close_here(struct xs_close_worker *e, int *fd)
 {
-    xs_interrupt_timer_begin(&e->haste, HERE_US);
+    xs_interrupt_timer_begin(&e->interrupts, HERE_US);
     xs_fd_close(fd);
-    xs_interrupt_timer_end(&e->haste);
+    xs_interrupt_timer_end(&e->interrupts);
 }
 
 static void close_or_hand_on(struct xs_close_worker *e, uint32_t uid, int *fd, bool even_behind)
@@ -275,7 +275,7 @@ static void close_or_hand_on(struct xs_close_worker *e, uint32_t uid, int *fd, b
         return;
     if (!e)
         xs_fd_close(fd);
-    else if (add(e, uid, (struct errand){.fd = *fd}, even_behind))
+    else if (add(e, uid, (struct close_task){.fd = *fd}, even_behind))
         *fd = -1;
     else
         close_here(e, fd);
@@ -295,14 +295,14 @@ void xs_close_worker_close_passed(struct xs_close_worker *e, uint32_t uid, int *
 
 bool xs_close_worker_behind(struct xs_close_worker *e, uint32_t uid)
 {
-    struct errand_runner *r;
+    struct close_thread *r;
     bool late, say;
 
     if (!e)
         return false;
     uid = xs_subuids_owner(uid);
     pthread_mutex_lock(&e->lock);
-    r = runner_of(e, uid, false);
+    r = thread_of(e, uid, false);
     late = r && r->waiting >= e->behind;
     say = late && !r->warned;
     if (say)
@@ -316,7 +316,7 @@ bool xs_close_worker_behind(struct xs_close_worker *e, uint32_t uid)
 
 bool xs_close_worker_read_cmdline(struct xs_close_worker *e, uint32_t uid, int32_t pid, uint64_t session)
 {
-    return e && add(e, uid, (struct errand){.fd = -1, .pid = pid, .session = session}, false);
+    return e && add(e, uid, (struct close_task){.fd = -1, .pid = pid, .session = session}, false);
 }
 
 struct xs_close_worker_answer *xs_close_worker_take(struct xs_close_worker *e)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Errands: work that can take as long as another user likes, which the main loop therefore leaves to
- * threads. An errand closes a descriptor that another process made (one that came in a message, a
+/* Tasks that can take as long as another user likes, which the main loop therefore leaves to
+ * threads. A task closes a descriptor that another process made (one that came in a message, a
  * connection with unread messages). Or it reads a program's command line, which lies in the program's
- * own memory. Each user has a thread for his errands, so that only he waits for them. */
+ * own memory. Each user has a thread for his tasks, so that only he waits for them. */
 #ifndef XS_XSERVER_CLOSE_WORKER_H
 #define XS_XSERVER_CLOSE_WORKER_H
 
@@ -13,7 +13,7 @@
 
 struct xs_close_worker;
 
-/** A command line, read by an errand. */
+/** A command line, read by a task. */
 struct xs_close_worker_answer {
     struct xs_close_worker_answer *next;
     uint64_t session;
@@ -23,18 +23,19 @@ struct xs_close_worker_answer {
 /** @param event_fd  signalled whenever an answer is there
  *  @return NULL: out of memory */
 struct xs_close_worker *xs_close_worker_new(int event_fd);
-/** Waits for errands under way, a tenth of a second at most; a thread that waits longer ends with the process. */
+/** Waits for tasks under way, a tenth of a second at most; a thread that waits longer ends with the process. */
 void xs_close_worker_free(struct xs_close_worker *e);
 
 /** Closes *fd, which came from a program of that user, or is a connection of his; *fd is -1 then. Main loop only.
- *  e: NULL: closes at once. Where the user is behind, or there are no threads left, it closes in haste, here. */
+ *  e: NULL: closes at once. Where the user is behind, or there are no threads left, it closes here, in some microseconds
+ *  at most. */
 void xs_close_worker_close(struct xs_close_worker *e, uint32_t uid, int *fd);
 /** The same for a descriptor that came in a message. Closing it here could wait for ever, so only a
  *  thread closes it. */
 void xs_close_worker_close_passed(struct xs_close_worker *e, uint32_t uid, int *fd);
 /** From now on (on) the main loop's thread waits for at most some microseconds inside a call; to receive messages in. */
-void xs_close_worker_hasten(struct xs_close_worker *e, bool on);
-/** So many errands of that user wait that the caller should take nothing more from him. */
+void xs_close_worker_interrupt(struct xs_close_worker *e, bool on);
+/** So many tasks of that user wait that the caller should take nothing more from him. */
 bool xs_close_worker_behind(struct xs_close_worker *e, uint32_t uid);
 
 /** Reads a command line. The answer comes later, or never if the program does not let xserver read it.

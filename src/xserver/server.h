@@ -264,7 +264,7 @@ void xs_client_take_limits(struct xs_server *s, struct xs_client *c);
  *  @return false when it refused and dropped the program */
 bool xs_client_join(struct xs_server *s, struct xs_client *c, const struct xs_msg_hello *m, int *fds, unsigned n_fds);
 
-/** Takes the command lines that errands have read meanwhile. */
+/** Takes the command lines that close workers have read meanwhile. */
 void xs_client_take_cmdlines(struct xs_server *s);
 
 /* messages.c: a program's messages */

@@ -130,10 +130,10 @@ static ssize_t receive(struct xs_server *s, struct xs_client *c, unsigned char *
     ssize_t n;
 
     if (XS_UNLIKELY(scarce))
-        xs_close_worker_hasten(s->close_worker, true);
+        xs_close_worker_interrupt(s->close_worker, true);
     n = xs_socket_receive(c->fd, packet, fds, XS_SOCKET_MAX_FDS, ret_n);
     if (XS_UNLIKELY(scarce))
-        xs_close_worker_hasten(s->close_worker, false);
+        xs_close_worker_interrupt(s->close_worker, false);
     for (unsigned i = 0; i < *ret_n; i++)
         s->last_fd = fds[i];
     return n;

@@ -390,7 +390,7 @@ static void clean_up(void)
         xs_fd_close(&g_programs[i].fd);
     }
     serve();
-    /* a program that passed its own connection: its end is seen when the errand that closes it is done */
+    /* a program that passed its own connection: its end is seen when the task that closes it is done */
     for (int i = 0; i < 10000 && (g_server.n_clients || g_server.n_unjoined); i++) {
         usleep(100);
         serve();
