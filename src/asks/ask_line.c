@@ -16,11 +16,14 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define IDLE 4u /* connections that it keeps */
+#define IDLE    4u          /* connections that it keeps */
+#define LOOK_NS XS_NS_PER_S /* how often it looks whether xserver is stopped */
 
 struct xs_line {
     char path[XS_SOCKET_PATH_BYTES];
     bool for_other;
+    bool (*is_stopped)(void *ctx);
+    void *ctx;
     /* Lock: connections to xserver that no question uses. A thread that asks holds it for a few stores. */
     pthread_mutex_t lock;
     unsigned n;
@@ -71,14 +74,24 @@ static void keep(struct xs_line *line, int fd)
     xs_fd_close(&fd);
 }
 
-static int wait_for(int fd, short events, uint64_t until_ns)
+void xs_line_watch(struct xs_line *line, bool (*is_stopped)(void *ctx), void *ctx)
+{
+    line->is_stopped = is_stopped;
+    line->ctx = ctx;
+}
+
+static int wait_for(const struct xs_line *line, int fd, short events, uint64_t until_ns)
 {
     struct pollfd p = {.fd = fd, .events = events};
     uint64_t now_ns = xs_now_ns();
 
     while (now_ns < until_ns) {
-        if (poll(&p, 1, (int)((until_ns - now_ns) / XS_NS_PER_MS) + 1) > 0)
+        uint64_t ns = XS_MIN(until_ns - now_ns, line->is_stopped ? LOOK_NS : UINT64_MAX);
+
+        if (poll(&p, 1, (int)(ns / XS_NS_PER_MS) + 1) > 0)
             return 0;
+        if (line->is_stopped && line->is_stopped(line->ctx))
+            return -EHOSTDOWN;
         now_ns = xs_now_ns();
     }
     return -ETIMEDOUT;
@@ -91,7 +104,7 @@ static int put(const struct xs_line *line, int fd, const struct xs_request *r, u
 
     xs_ask_pack(r, line->for_other, &m);
     while ((err = xs_socket_send(fd, &m, XS_MSG_ask, 1, NULL, 0)) == -EAGAIN) {
-        err = wait_for(fd, POLLOUT, until_ns);
+        err = wait_for(line, fd, POLLOUT, until_ns);
         if (err)
             return err;
     }
@@ -99,7 +112,7 @@ static int put(const struct xs_line *line, int fd, const struct xs_request *r, u
 }
 
 /* One packet. @return its bytes, or -errno */
-static ssize_t get(int fd, void *to, size_t bytes, uint64_t until_ns)
+static ssize_t get(const struct xs_line *line, int fd, void *to, size_t bytes, uint64_t until_ns)
 {
     for (;;) {
         ssize_t n = recv(fd, to, bytes, MSG_DONTWAIT | MSG_TRUNC);
@@ -111,13 +124,13 @@ static ssize_t get(int fd, void *to, size_t bytes, uint64_t until_ns)
             return -ECONNRESET;
         if (errno != EAGAIN && errno != EINTR)
             return -errno;
-        err = wait_for(fd, POLLIN, until_ns);
+        err = wait_for(line, fd, POLLIN, until_ns);
         if (err)
             return err;
     }
 }
 
-static int get_records(int fd, struct xs_request *r, uint32_t flags, uint64_t until_ns)
+static int get_records(const struct xs_line *line, int fd, struct xs_request *r, uint32_t flags, uint64_t until_ns)
 {
     struct xs_answer_part parts[XS_ANSWER_PARTS];
     unsigned part = 0;
@@ -126,7 +139,7 @@ static int get_records(int fd, struct xs_request *r, uint32_t flags, uint64_t un
 
     xs_answer_parts(r, flags, parts);
     while ((bytes = xs_answer_next(parts, &part, &at, &to)) > 0) {
-        ssize_t n = get(fd, to, bytes, until_ns);
+        ssize_t n = get(line, fd, to, bytes, until_ns);
 
         if (n < 0)
             return (int)n;
@@ -137,11 +150,11 @@ static int get_records(int fd, struct xs_request *r, uint32_t flags, uint64_t un
     return 0;
 }
 
-static int get_answer(int fd, struct xs_request *r, uint64_t until_ns)
+static int get_answer(const struct xs_line *line, int fd, struct xs_request *r, uint64_t until_ns)
 {
     unsigned char packet[XS_WIRE_MAX_BYTES];
     union xs_msg m;
-    ssize_t n = get(fd, packet, sizeof(packet), until_ns);
+    ssize_t n = get(line, fd, packet, sizeof(packet), until_ns);
     int err;
 
     if (n < 0)
@@ -153,7 +166,7 @@ static int get_answer(int fd, struct xs_request *r, uint64_t until_ns)
         m.answer.flags &= XS_ANSWER_ALL;
     }
     err = xs_answer_unpack(&m.answer, r);
-    return err ? err : get_records(fd, r, m.answer.flags, until_ns);
+    return err ? err : get_records(line, fd, r, m.answer.flags, until_ns);
 }
 
 int xs_line_ask(struct xs_line *line, struct xs_request *r, uint64_t timeout_ns)
@@ -174,7 +187,7 @@ int xs_line_ask(struct xs_line *line, struct xs_request *r, uint64_t timeout_ns)
             break;
     }
     if (err == 0)
-        err = get_answer(fd, r, until_ns);
+        err = get_answer(line, fd, r, until_ns);
     if (err == 0) {
         r->done = true;
         keep(line, fd);
@@ -186,6 +199,7 @@ int xs_line_ask(struct xs_line *line, struct xs_request *r, uint64_t timeout_ns)
 }
 
 struct xs_subscription {
+    const struct xs_line *line;
     int fd;
     enum xs_request_kind kind;
     struct xs_asker asker;
@@ -200,6 +214,7 @@ struct xs_subscription *xs_subscription_begin(const struct xs_line *line, const 
     if (!s)
         return NULL;
     asks.params.repeat = true;
+    s->line = line;
     s->kind = r->kind;
     s->asker = r->asker;
     s->params = asks.params;
@@ -224,7 +239,7 @@ int xs_subscription_next(struct xs_subscription *s, struct xs_request **ret, uin
         return -ENOMEM;
     r->asker = s->asker;
     r->params = s->params;
-    err = get_answer(s->fd, r, xs_now_ns() + timeout_ns);
+    err = get_answer(s->line, s->fd, r, xs_now_ns() + timeout_ns);
     if (err < 0) {
         xs_request_free(r);
         return err;

@@ -14,15 +14,19 @@ struct xs_line *xs_line_new(const char *socket_path, bool for_other);
 /** No thread asks any more. line: may be NULL. */
 void xs_line_free(struct xs_line *line);
 
+/** From now on, while a question waits for its answer, the function says once a second whether xserver is
+ *  stopped. */
+void xs_line_watch(struct xs_line *line, bool (*is_stopped)(void *ctx), void *ctx);
 /** Asks and waits. On success the answer is in r, which the caller frees; on failure r is gone.
- *  @return 0, -ETIMEDOUT, -ENOMEM, -EBADMSG (something else than xserver is there), or another -errno: nobody is
- *          there, or it is ending */
+ *  @return 0, -ETIMEDOUT, -EHOSTDOWN (it is stopped), -ENOMEM, -EBADMSG (something else than xserver is there), or
+ *          another -errno: nobody is there, or it is ending */
 int xs_line_ask(struct xs_line *line, struct xs_request *r, uint64_t timeout_ns);
 
 /** A question that xserver answers again each r->params.for_ms, with a connection of its own. One thread at a time. */
 struct xs_subscription;
 
-/** Sends the question. r stays the caller's, and is not kept. @return NULL: nobody is there, or out of memory */
+/** Sends the question. The line stays at least as long as the subscription; r stays the caller's, and is not kept.
+ *  @return NULL: nobody is there, or out of memory */
 struct xs_subscription *xs_subscription_begin(const struct xs_line *line, const struct xs_request *r, uint64_t timeout_ns);
 /** Readable when an answer comes, or when xserver ends it. */
 int xs_subscription_fd(const struct xs_subscription *s);

@@ -109,8 +109,9 @@ static int make_body(long status, json_t *json, struct xs_text *text, struct xs_
     return 0;
 }
 
-static bool is_stopped(const char *server_socket)
+static bool is_stopped(void *ctx)
 {
+    const char *server_socket = ctx;
     pid_t pid = 0;
 
     return xs_place_probe(server_socket, &pid, NULL) == 0 && xs_process_is_stopped(pid);
@@ -126,6 +127,7 @@ static int exchange(const char *server_socket, struct xs_request *r, uint64_t ti
         xs_request_free(r);
         return -ENOMEM;
     }
+    xs_line_watch(line, is_stopped, (void *)(uintptr_t)server_socket);
     err = xs_line_ask(line, r, timeout_ns);
     xs_line_free(line);
     return err;
@@ -174,13 +176,11 @@ int xs_socket_ask(const char *server_socket, const char *method, const char *pat
         return make_body(err, xs_json_error(error), &text, ret);
     if (err < 0)
         return err;
-    if (is_stopped(server_socket)) { /* the kernel takes connections for it, and it would not answer */
+    if (is_stopped((void *)(uintptr_t)server_socket)) { /* the kernel takes connections for it, and it would not answer */
         xs_request_free(r);
         return -EHOSTDOWN;
     }
     err = exchange(server_socket, r, ANSWER_NS);
-    if (err == -ETIMEDOUT && is_stopped(server_socket))
-        return -EHOSTDOWN;
     if (err == -EBADMSG || err == -ECONNRESET || err == -EPIPE) /* an xserver that knows no such questions */
         return -EOPNOTSUPP;
     if (err < 0)
@@ -251,7 +251,7 @@ uint16_t xs_socket_http_port(const char *server_socket)
     struct xs_request *r = xs_request_new(XS_REQ_STATUS);
     uint16_t port;
 
-    if (r && is_stopped(server_socket)) {
+    if (r && is_stopped((void *)(uintptr_t)server_socket)) {
         xs_request_free(r);
         return 0;
     }

@@ -2,8 +2,11 @@
 /* Questions over xserver's socket: who gets which answer, and that nobody who asks takes more than a share. */
 #include "in_process.h"
 
+#include "asks/ask_line.h"
 #include "asks/ask_wire.h"
+#include "base/clock.h"
 
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -500,6 +503,27 @@ static void wrong_subscriptions(void **state)
     close(fd);
 }
 
+static bool count_to_two(void *ctx)
+{
+    return ++*(unsigned *)ctx == 2;
+}
+
+/* An xserver that is stopped while a question waits for its answer: who asks looks once a second. */
+static void a_wait_ends_where_xserver_is_stopped(void **state)
+{
+    struct xs_line *line = xs_line_new(g_inside.socket.path, false);
+    uint64_t began = xs_now_ns();
+    unsigned looks = 0;
+
+    (void)state;
+    assert_non_null(line);
+    xs_line_watch(line, count_to_two, &looks);
+    assert_int_equal(xs_line_ask(line, xs_request_new(XS_REQ_STATUS), 60 * XS_NS_PER_S), -EHOSTDOWN);
+    assert_int_equal(looks, 2);
+    assert_true(xs_now_ns() - began >= 2 * XS_NS_PER_S);
+    xs_line_free(line);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -509,7 +533,7 @@ int main(void)
         T(who_leaves_is_forgotten),    T(wrong_questions),
         T(connections_are_bounded),    T(a_subscription_is_answered_again),
         T(events_come_once),           T(a_slow_subscriber_loses_answers),
-        T(wrong_subscriptions),
+        T(wrong_subscriptions),        T(a_wait_ends_where_xserver_is_stopped),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
