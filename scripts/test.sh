@@ -7,7 +7,7 @@
 #   asan    address and undefined-behaviour sanitizers
 #   tsan    thread sanitizer (without tests that need PoCL)
 #   matrix  every userland: musl and Debian chroots, with the objects of the gcc build
-#   robust  random programs, injected faults, growth under load, fuzzers: the short forms (ROBUST_FUZZ_SECONDS=30)
+#   robust  random programs, injected faults, growth under load, fuzzers: the short forms (ROBUST_FUZZ_SECONDS=15)
 #   packages  Debian packages in a fresh root, with and without systemd
 #   system  both of these, side by side
 #   fast    gcc build, fast tests only (not part of the default)
@@ -186,7 +186,7 @@ tried()
 
 run_fuzz()
 {
-    if FUZZ_SECONDS=${ROBUST_FUZZ_SECONDS:-30} FUZZ_MESSAGES=100000 scripts/fuzz.sh; then
+    if FUZZ_SECONDS=${ROBUST_FUZZ_SECONDS:-15} FUZZ_MESSAGES=100000 scripts/fuzz.sh; then
         passed=$((passed + 1))
     else
         failed=$((failed + 1))
