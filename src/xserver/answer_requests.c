@@ -10,7 +10,6 @@
 #include "host/operators.h"
 #include "host/procinfo.h"
 #include "sched/policy_load.h"
-#include "xserver/handles.h"
 #include "xserver/log_file.h"
 
 #include <errno.h>
@@ -379,14 +378,14 @@ static void timeline(struct xs_server *s, struct xs_request *r)
     look_at_state(s, r);
     since = r->params.since;
     if (!r->asker.all && since != UINT64_MAX)
-        since = xs_timeline_unveil(s->handles_secret, since);
+        since = xs_timeline_unveil(s->handles.secret, since);
     since = XS_MIN(since, s->timeline.count); /* "now", or a number of another server */
     r->n_events = xs_timeline_copy(&s->timeline, since, passes, r, r->events, &r->events_next, &r->events_lost);
     r->events_end = s->timeline.count;
     r->events_more = r->events_next < r->events_end;
     if (!r->asker.all) {
         r->events_lost = r->events_lost > 0;
-        r->events_next = xs_timeline_veil(s->handles_secret, r->events_next, xs_hash_u64(s->now_ns));
+        r->events_next = xs_timeline_veil(s->handles.secret, r->events_next, xs_hash_u64(s->now_ns));
         r->events_end = r->events_next;
     }
     r->events_now_ns = s->now_ns;

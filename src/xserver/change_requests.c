@@ -6,7 +6,6 @@
 
 #include "base/str.h"
 #include "sched/policy_load.h"
-#include "xserver/handles.h"
 #include "xserver/windows.h"
 
 #define CHANGES_A_STEP 32

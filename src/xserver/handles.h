@@ -5,74 +5,29 @@
 #ifndef XS_XSERVER_HANDLES_H
 #define XS_XSERVER_HANDLES_H
 
-#include "xserver/server.h"
+#include "base/list.h"
 
-#include "base/clock.h"
-#include "base/map.h"
+#define XS_PID_BUCKETS 1024u
 
-#include <errno.h>
-#include <linux/random.h>
-#include <stdlib.h>
-#include <sys/syscall.h>
-#include <unistd.h>
+struct xs_server;
+struct xs_server_queue;
 
-#define XS_HANDLE_BUCKETS 65536u
-
-static inline struct xs_server_queue **xs_handle_bucket(struct xs_server *s, uint64_t handle)
-{
-    /* programs choose their handles: without the secret one could choose all for one bucket */
-    return &s->handles[xs_hash_u64(xs_hash_u64(handle ^ s->handles_secret) + s->handles_secret) % XS_HANDLE_BUCKETS];
-}
+struct xs_handles {
+    struct xs_server_queue **buckets;
+    uint64_t secret; /* programs choose their handles: without it one could choose all for one bucket */
+    struct xs_list by_pid[XS_PID_BUCKETS]; /* joined programs, through of_pid, in order of session */
+};
 
 /** @return 0 or -ENOMEM */
-static inline int xs_handles_init(struct xs_server *s)
-{
-    /* a system call, since glibc 2.17 has no function for it */
-    if (syscall(SYS_getrandom, &s->handles_secret, sizeof(s->handles_secret), GRND_NONBLOCK) < 0)
-        s->handles_secret = xs_now_ns();
-    s->handles = calloc(XS_HANDLE_BUCKETS, sizeof(struct xs_server_queue *));
-    return s->handles ? 0 : -ENOMEM;
-}
-
-static inline struct xs_server_queue *xs_handles_get(struct xs_server *s, uint64_t handle)
-{
-    struct xs_server_queue *q = *xs_handle_bucket(s, handle);
-
-    while (q && (q->handle != handle || q->client->dead)) /* a program that leaves has none */
-        q = q->next_of_hash;
-    return q;
-}
-
+int xs_handles_init(struct xs_handles *h);
+void xs_handles_fini(struct xs_handles *h);
+/** NULL: there is none. */
+struct xs_server_queue *xs_handles_get(struct xs_server *s, uint64_t handle);
 /** q->handle has its value, which is not in the table. */
-static inline void xs_handles_add(struct xs_server *s, struct xs_server_queue *q)
-{
-    struct xs_server_queue **bucket = xs_handle_bucket(s, q->handle);
-
-    q->next_of_hash = *bucket;
-    *bucket = q;
-}
-
-static inline void xs_handles_remove(struct xs_server *s, struct xs_server_queue *q)
-{
-    for (struct xs_server_queue **at = xs_handle_bucket(s, q->handle); *at; at = &(*at)->next_of_hash) {
-        if (*at == q) {
-            *at = q->next_of_hash;
-            return;
-        }
-    }
-}
-
-static inline void xs_pids_init(struct xs_server *s)
-{
-    for (unsigned i = 0; i < XS_PID_BUCKETS; i++)
-        xs_list_init(&s->by_pid[i]);
-}
-
+void xs_handles_add(struct xs_server *s, struct xs_server_queue *q);
+void xs_handles_remove(struct xs_server *s, struct xs_server_queue *q);
 /** Joined programs with this and other numbers, through of_pid. */
-static inline struct xs_list *xs_pid_bucket(struct xs_server *s, int32_t pid)
-{
-    return &s->by_pid[(uint32_t)pid % XS_PID_BUCKETS];
-}
+struct xs_list *xs_pid_bucket(struct xs_server *s, int32_t pid);
 
 /** Each joined session of that process, in order. */
 #define XS_FOR_SESSIONS(c, s, its_pid)                                            \

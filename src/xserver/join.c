@@ -13,7 +13,6 @@
 #include "host/operators.h"
 #include "host/procinfo.h"
 #include "host/subuids.h"
-#include "xserver/handles.h"
 #include "xserver/shares/log_share.h"
 #include "xserver/shares/user_quota.h"
 #include "xserver/windows.h"

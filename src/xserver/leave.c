@@ -8,7 +8,6 @@
 #include "base/log.h"
 #include "base/static_probe.h"
 #include "base/str.h"
-#include "xserver/handles.h"
 #include "xserver/shares/log_share.h"
 #include "xserver/shares/user_quota.h"
 

@@ -7,7 +7,6 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/static_probe.h"
-#include "xserver/handles.h"
 #include "xserver/shares/user_quota.h"
 
 #include <errno.h>

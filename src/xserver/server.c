@@ -9,7 +9,6 @@
 #include "sched/policy_load.h"
 #include "transport/http_socket.h"
 #include "xserver/activation.h"
-#include "xserver/handles.h"
 #include "xserver/shares/user_quota.h"
 #include "xserver/windows.h"
 
@@ -73,7 +72,6 @@ int xs_server_start(struct xs_server *s, const struct xs_options *o, char *ret_e
     xs_rates_init(&s->rates);
     xs_list_init(&s->windows);
     s->changes.last = &s->changes.first;
-    xs_pids_init(s);
     s->sources.timer_ns = s->leave_ns = s->lease_ns = s->house_ns = s->level3.next_ns = s->changes.due_ns = UINT64_MAX;
     s->started_ns = s->idle_since_ns = s->now_ns = xs_now_ns();
     s->clock_offset_ns = xs_clock_offset_ns();
@@ -90,7 +88,7 @@ int xs_server_start(struct xs_server *s, const struct xs_options *o, char *ret_e
         return r;
     r = xs_sources_open(s);
     if (r == 0)
-        r = xs_handles_init(s);
+        r = xs_handles_init(&s->handles);
     ret_error[0] = 0;
     xs_prewake_configure(s);
     if (r == 0)
@@ -147,7 +145,7 @@ void xs_server_stop(struct xs_server *s)
     xs_windows_fini(s);
     xs_quota_fini(&s->quota);
     xs_subuids_unload();
-    free(s->handles);
+    xs_handles_fini(&s->handles);
     xs_sources_close(&s->sources);
     xs_server_socket_close(&s->socket);
 }

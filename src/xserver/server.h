@@ -21,6 +21,7 @@
 #include "xserver/announced.h"
 #include "xserver/asks.h"
 #include "xserver/event_sources.h"
+#include "xserver/handles.h"
 #include "xserver/server_socket.h"
 #include "xserver/records/history.h"
 #include "xserver/records/loads.h"
@@ -116,8 +117,6 @@ struct xs_changes {
     uint64_t due_ns;    /* no suspension ends by itself before this; UINT64_MAX: none does */
 };
 
-#define XS_PID_BUCKETS 1024u
-
 struct xs_server {
     struct xs_options options;
     struct xs_sched *sched;
@@ -134,11 +133,9 @@ struct xs_server {
     struct xs_list unjoined, askers, clients, leaving, dead, queues, windows;
     uint32_t n_unjoined, n_clients; /* with those that leave */
     uint64_t leave_ns; /* a step of those that leave is due then; UINT64_MAX: none does */
-    struct xs_list by_pid[XS_PID_BUCKETS]; /* joined ones: see handles.h */
     struct xs_announced expected;  /* kept only when the server ends for want of programs */
     struct xs_quota quota;
-    struct xs_server_queue **handles;    /* see handles.h */
-    uint64_t handles_secret;
+    struct xs_handles handles;
     struct xs_spin spin;
     struct xs_prewake prewake;
     struct xs_swaps swaps;

@@ -2,7 +2,7 @@
 #include "xserver/windows.h"
 
 #include "base/str.h"
-#include "xserver/handles.h"
+#include "xserver/server.h"
 
 #include <stdlib.h>
 #include <string.h>

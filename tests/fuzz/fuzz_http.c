@@ -9,7 +9,6 @@
 #include "http/http_framing.h"
 #include "http/http_guard.h"
 #include "http/http_routes.h"
-#include "xserver/handles.h"
 #include "xserver/server.h"
 
 #include <microhttpd.h>
@@ -163,9 +162,8 @@ static void set_up(void)
     xs_list_init(&g_server.queues);
     xs_list_init(&g_server.windows);
     g_server.changes.last = &g_server.changes.first;
-    xs_pids_init(&g_server);
     g_server.counts.session_next = 1;
-    FUZZ_CHECK(xs_handles_init(&g_server) == 0);
+    FUZZ_CHECK(xs_handles_init(&g_server.handles) == 0);
     xs_sched_config_defaults(&config);
     g_server.sched = xs_sched_new(xs_policies[0], &config, NULL, NULL);
     add_program(100, 1000, 0xabc);

@@ -2,7 +2,6 @@
 /* A program with many queues leaves in steps of bounded work. Meanwhile it is in nobody's way, and nobody sees it. */
 #include "in_process.h"
 
-#include "xserver/handles.h"
 #include "xserver/shares/rate_limit.h"
 
 #include <setjmp.h>

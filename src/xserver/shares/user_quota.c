@@ -12,7 +12,7 @@
 #define PLACES          2048u
 #define LEVEL3          256u
 #define CLIENT_DEVICES  128u  /* of one program */
-#define OWN_DESCRIPTORS 640u  /* the server's own, and those of HTTP */
+#define OWN_DESCRIPTORS 640u  /* the server's own, and those that close workers have not closed yet */
 #define CONNECTION_FDS  3u    /* its socket, its process, its doorbell */
 
 void xs_user_quota_configure(struct xs_server *s)
