@@ -3,6 +3,7 @@
 import base64
 import json
 import os
+import select
 import shutil
 import subprocess
 import tempfile
@@ -13,8 +14,32 @@ def path():
     return shutil.which("chromium") or shutil.which("chromium-browser")
 
 
+ANSWER_S = 60  # the longest wait for an answer
+STARTS = 3     # one that answers nothing is not what is tested
+
+
+class Silent(AssertionError):
+    """The browser did not answer in time."""
+
+
 class Browser:
     def __init__(self, url, width=1000, height=500):
+        for left in reversed(range(STARTS)):
+            self.start(width, height)
+            try:
+                target = self.ask("Target.createTarget", url="about:blank")["targetId"]
+                self.session = self.ask("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+                for domain in ("Runtime", "Log", "Page", "Accessibility"):
+                    self.ask(f"{domain}.enable")
+                break
+            except Silent as e:
+                self.close()
+                if not left:
+                    raise
+                print(f"{e}: it is started again")
+        self.ask("Page.navigate", url=url)
+
+    def start(self, width, height):
         self.folder = tempfile.mkdtemp(prefix="browser-")
         theirs_in, self.out = os.pipe()
         self.input, theirs_out = os.pipe()
@@ -32,11 +57,6 @@ class Browser:
         os.close(theirs_out)
         self.number, self.rest, self.session = 0, b"", None
         self.complaints = []  # exceptions of scripts, and what the page's policy refused
-        target = self.ask("Target.createTarget", url="about:blank")["targetId"]
-        self.session = self.ask("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
-        for domain in ("Runtime", "Log", "Page", "Accessibility"):
-            self.ask(f"{domain}.enable")
-        self.ask("Page.navigate", url=url)
 
     def ask(self, method, **params):
         self.number += 1
@@ -44,8 +64,11 @@ class Browser:
         if self.session:
             message["sessionId"] = self.session
         os.write(self.out, json.dumps(message).encode() + b"\0")
+        end = time.monotonic() + ANSWER_S
         while True:
             while b"\0" not in self.rest:
+                if not select.select([self.input], [], [], max(0, end - time.monotonic()))[0]:
+                    raise Silent(f"the browser did not answer {method} in {ANSWER_S} s")
                 data = os.read(self.input, 1 << 20)
                 assert data, "the browser ended"
                 self.rest += data

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A private xserver with programs that do as they are told (actor.c), and a terminal that remembers what is on it."""
+import faulthandler
 import fcntl
 import http.client
 import json
@@ -18,6 +19,7 @@ import urllib.request
 
 BUILD = os.environ.get("XSCHED_BUILD_DIR", "build/gcc")
 PATIENCE = 90
+faulthandler.dump_traceback_later(280)  # a test that hangs says where before CTest ends it (300 s)
 
 
 class Actor:
