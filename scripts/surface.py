@@ -10,15 +10,15 @@ FOLDER: CUDA's headers (cuda.h, cudaTypedefs.h and what is beside them, as in th
   differs       a row whose parameters or whose stream are not those of the prototype
   no reason     a row passes through, takes a stream, waits, frees or maps something, and nothing says why
 
-src/shim/cuda/cuda_api.def and src/shim/hip/hip_api.def are the tables. tests/cuda/needs_nothing.txt has the reasons, and the
-functions that need no row. Exit status: 0 nothing is missing, 1 something is, 2 a folder cannot be read as headers."""
+src/shim/cuda/cuda_api.def and src/shim/hip/hip_api.def are the tables. needs_nothing.txt in tests/cuda and in tests/hip has the
+reasons, and the functions that need no row. Exit status: 0 nothing is missing, 1 something is, 2 a folder cannot be read as headers."""
 import os
 import re
 import sys
 
 TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
 TABLES = {"cuda": "src/shim/cuda/cuda_api.def", "hip": "src/shim/hip/hip_api.def"}
-NEEDS_NOTHING = "tests/cuda/needs_nothing.txt"
+NEEDS_NOTHING = {platform: f"tests/{platform}/needs_nothing.txt" for platform in TABLES}
 CUDA_HEADERS = ("cuda.h", "cudaGL.h", "cudaEGL.h", "cudaVDPAU.h", "cudaProfiler.h")
 CUDA_TYPEDEFS = ("cudaTypedefs.h", "cudaGLTypedefs.h", "cudaEGLTypedefs.h", "cudaVDPAUTypedefs.h", "cudaProfilerTypedefs.h")
 LEAST = 200        # functions that a vendor's header declares; with fewer it was not understood
@@ -168,6 +168,11 @@ def prototypes(functions, table_, stream):
     return [f"differs: {symbol}: {other}" for symbol, other in others if other]
 
 
+def no_reasons(functions, table_, patterns, stream):
+    takes = {s for s, params in functions.items() if any(re.search(rf"\b{stream}\b", p) for p in params or [])}
+    return [f"no reason: {s} passes through" for s in unreasoned(table_, patterns, takes)[0]]
+
+
 def cuda(folder, table_, patterns, absent):
     """-> complaints, what was compared"""
     version, functions, suffixed, versions = cuda_headers(folder)
@@ -179,14 +184,14 @@ def cuda(folder, table_, patterns, absent):
         if name not in absent and not any((name, since, s) in answers for s in streams):
             said.append(f"no version: {name} of {since}{' ' + suffix if suffix else ''}")
     said += prototypes(every, table_, "CUstream")
-    takes = {s for s, params in every.items() if any(re.search(r"\bCUstream\b", p) for p in params)}
-    said += [f"no reason: {s} passes through" for s in unreasoned(table_, patterns, takes)[0]]
+    said += no_reasons(every, table_, patterns, "CUstream")
     return said, f"CUDA {version // 1000}.{version % 1000 // 10}: {len(every)} functions, {len(versions)} versions"
 
 
-def hip(folder, table_, absent):
+def hip(folder, table_, patterns, absent):
     version, functions = hip_headers(folder)
     said = no_rows(functions, table_, absent, "hipStream_t") + prototypes(functions, table_, "hipStream_t")
+    said += no_reasons(functions, table_, patterns, "hipStream_t")
     return said, f"HIP {version}: {len(functions)} functions"
 
 
@@ -194,14 +199,14 @@ def main(folders):
     if not folders or folders[0].startswith("-"):
         print(__doc__)
         return 0 if folders and folders[0] in ("-h", "--help") else 2
-    patterns, absent = reasons(os.path.join(TOP, NEEDS_NOTHING))
+    known = {platform: (table(platform), *reasons(os.path.join(TOP, path))) for platform, path in NEEDS_NOTHING.items()}
     status = 0
     for folder in folders:
         try:
             if os.path.exists(os.path.join(folder, "cuda.h")):
-                said, compared = cuda(folder, table("cuda"), patterns, absent)
+                said, compared = cuda(folder, *known["cuda"])
             elif any(os.path.exists(os.path.join(folder, *p)) for p in (["hip", "hip_runtime_api.h"], ["hip_runtime_api.h"])):
-                said, compared = hip(folder, table("hip"), absent)
+                said, compared = hip(folder, *known["hip"])
             else:
                 raise NoHeaders(f"{folder}: neither cuda.h nor hip/hip_runtime_api.h is there")
         except (NoHeaders, OSError) as e:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """No function that takes a stream, waits or frees something passes through the shim unless it is written why:
-check_streams.py CUDA_API_DEF NEEDS_NOTHING
+check_streams.py API.def NEEDS_NOTHING
 
 By names; scripts/surface.py does it by the prototypes of the vendor's headers, too. Checks first that it finds a row that
 is wrong on purpose."""
@@ -15,7 +15,7 @@ import surface  # noqa: E402
 def main(api, nothing):
     table = surface.rows(surface.read(api))
     reasons, absent = surface.reasons(nothing)
-    wrong = surface.Row("PASS", "cuMemcpyHtoDAsync_v2", "cuMemcpyHtoDAsync", 3020, "LEGACY")
+    wrong = surface.Row("PASS", "newMemcpyAsync", "newMemcpyAsync", 3020, "LEGACY")
     if len(table) < 500 or not surface.unreasoned({**table, wrong.symbol: wrong}, reasons, ())[0]:
         print("the check itself does not find anything")
         return 1

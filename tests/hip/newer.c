@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Under a runtime that is newer than the table: what hipGetProcAddress gives for a known name, and is no function of the
- * table, is the runtime's own; as a command it takes the process to level 1. */
+ * table, is the runtime's own; as a command it takes the process to level 1. What it answers otherwise is the shim's. */
 #include <stdint.h>
 
 #include "../stream/begin.h"
@@ -12,12 +12,17 @@
 
 static int (*Address)(const char *, void **, int, uint64_t, int *);
 
-static void *address(const char *name, int version)
+static void *address_for(const char *name, int version, uint64_t flags)
 {
     void *fn = NULL;
 
-    TRUE(Address(name, &fn, version, 0, NULL) == 0 && fn);
+    TRUE(Address(name, &fn, version, flags, NULL) == 0 && fn);
     return fn;
+}
+
+static void *address(const char *name, int version)
+{
+    return address_for(name, version, 0);
 }
 
 static int is_shims(void *fn)
@@ -25,6 +30,19 @@ static int is_shims(void *fn)
     Dl_info of;
 
     return dladdr(fn, &of) && strstr(of.dli_fname, "libshimhip") != NULL;
+}
+
+/* What AMD's runtime answers otherwise than with the symbol of the name. */
+static void other_answers(void *lib, const struct xs_unseen *unseen)
+{
+    enum { PER_THREAD = 2 };
+
+    TRUE(address("hipGetDeviceProperties", 600) == dlsym(lib, "hipGetDevicePropertiesR0600"));
+    TRUE(address("hipChooseDevice", 60443484) == dlsym(lib, "hipChooseDeviceR0600"));
+    TRUE(address_for("hipMemsetAsync", 700, PER_THREAD) == dlsym(lib, "hipMemsetAsync_spt"));
+    TRUE(address_for("hipMemcpyDtoDAsync", 700, PER_THREAD) == dlsym(lib, "hipMemcpyDtoDAsync"));
+    TRUE(is_shims(dlsym(lib, "hipGetDevicePropertiesR0600")) && is_shims(dlsym(lib, "hipMemsetAsync_spt")));
+    TRUE(!is_shims(address("hipAmdFileRead", 700)) && unseen->count[XS_UNSEEN_PASSES] == 2);
 }
 
 static XResult set_level2(P s)
@@ -49,6 +67,7 @@ int main(void)
     get(lib, &create, STREAM_CREATE), get(lib, &Address, "hipGetProcAddress");
     TRUE(create(&s, 1) == 0 && is_shims(address("hipModuleLaunchKernel", 700)));
     TRUE(!is_shims(address("hipNewerThanUs", 700)) && unseen->count[XS_UNSEEN_PASSES] == 1);
+    other_answers(lib, unseen);
     TRUE(set_level2(s) == kXSchedSuccess);
     fn = address("hipModuleLaunchKernel", 990);
     memcpy(&launch, &fn, sizeof(fn));

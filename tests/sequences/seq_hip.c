@@ -249,6 +249,28 @@ int seq_graph_launch(void *exec, struct seq_slot *s)
     return CALL(hipGraphLaunch, (void *, hipStream_t), exec, s->stream);
 }
 
+/* Copies of two rows of two bytes, of arrays and of symbols, without a stream. */
+static void areas(char *p)
+{
+    const size_t described[16] = {[4] = (size_t)p, [6] = 2, [11] = (size_t)(p + 48), [13] = 2, [14] = 2, [15] = 2};
+    struct xs_hip_copy_3d box = {.src = {p, 2, 2, 2}, .dst = {p + 44, 2, 2, 2}, .extent = {2, 2, 1}, .kind = 3};
+
+    CALL(hipMemcpy2D, (void *, size_t, const void *, size_t, size_t, size_t, int), p + 16, 4, p, 2, 2, 2, 3);
+    CALL(hipMemcpy2D_spt, (void *, size_t, const void *, size_t, size_t, size_t, int), p + 16, 4, p, 2, 2, 2, 3);
+    CALL(hipMemcpy2DFromArray, (void *, size_t, const void *, size_t, size_t, size_t, size_t, int), p + 20, 2, p, 0, 0, 2, 2, 3);
+    CALL(hipMemcpy2DToArray, (void *, size_t, size_t, const void *, size_t, size_t, size_t, int), p + 24, 0, 0, p, 2, 2, 2, 3);
+    CALL(hipMemcpy2DArrayToArray, (void *, size_t, size_t, const void *, size_t, size_t, size_t, size_t, int), p + 28, 0, 0, p, 0,
+         0, 2, 2, 3);
+    CALL(hipMemcpy3D, (const struct xs_hip_copy_3d *), &box);
+    CALL(hipMemcpyFromArray, (void *, const void *, size_t, size_t, size_t, int), p + 36, p, 0, 0, 4, 3);
+    CALL(hipMemcpyToArray, (void *, size_t, size_t, const void *, size_t, int), p + 40, 0, 0, p, 4, 3);
+    CALL(hipMemcpyFromSymbol, (void *, const void *, size_t, size_t, int), p + 52, p, 4, 24, 3);
+    CALL(hipMemcpyToSymbol, (const void *, const void *, size_t, size_t, int), p, &seq_tag, 4, 56, 1);
+    CALL(hipMemcpyToSymbol_spt, (const void *, const void *, size_t, size_t, int), p, p + 4, 4, 60, 3);
+    CALL(hipMemcpyParam2D, (const void *), described);
+    CALL(hipDrvMemcpy2DUnaligned, (const void *), described);
+}
+
 /* Fills and copies without a stream. */
 static void within(char *p)
 {
@@ -258,6 +280,7 @@ static void within(char *p)
     CALL(hipMemcpy, (void *, const void *, size_t, int), p + 4, p, 4, 3);
     CALL(hipMemcpyDtoD, (void *, void *, size_t), p + 8, p, 4);
     CALL(hipMemcpyPeer, (void *, int, const void *, int, size_t), p + 12, 0, p, 0, 4);
+    areas(p);
 }
 
 /* Memory that comes and goes. */

@@ -38,6 +38,18 @@ struct xs_hip_extent {
     size_t width, height, depth;
 };
 
+/* hipMemcpy3DParms */
+struct xs_hip_copy_3d {
+    const void *src_array;
+    size_t src_at[3];
+    struct xs_hip_pitched src;
+    void *dst_array;
+    size_t dst_at[3];
+    struct xs_hip_pitched dst;
+    struct xs_hip_extent extent;
+    int kind;
+};
+
 /* hipLaunchConfig_t, and HIP_LAUNCH_CONFIG, which differs from it only in the type of the size of shared
  * memory (of the 64 bits the upper half is padding) */
 struct xs_hip_launch_config {

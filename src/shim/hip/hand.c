@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Functions written by hand: entry points, the lives of devices, copies. */
+/* Functions written by hand: entry points, the lives of devices. */
 #include "shim/stream/stream_call.h"
 #include "shim/stream/prototypes.h"
 
@@ -97,55 +97,4 @@ hipError_t xs_hand_hipDevicePrimaryCtxReset(const struct xs_api_runtime *rt, int
     if (api && api->hipGetDevice && api->hipGetDevice(&current) == XS_HIP_SUCCESS && current == dev)
         RESET(XS_REAL(hipDevicePrimaryCtxReset)(dev));
     return XS_REAL(hipDevicePrimaryCtxReset)(dev);
-}
-
-/* ---- copies that wait ---- */
-
-/* A copy to the host has waited for the stream when it returns. One within the device is a command. Its call
- * may wait, as it did in many versions, so its turn comes before the call. Others may return early. */
-#define WAITING_COPY(symbol, kind, on, per_thread, args)                                          \
-    do {                                                                                          \
-        struct xs_api_submit s;                                                                   \
-        struct xs_api_wait w;                                                                     \
-        hipError_t r;                                                                             \
-        if (kind == XS_HIP_MEMCPY_ON_DEVICE && xs_api_mode_now() == XS_SHIM_ACTIVE) {             \
-            const enum xs_row row = ROW_##symbol;                                                 \
-            if (XS_UNLIKELY(xs_api_intra()))                                                      \
-                xs_api_lend_context(rt->hal);                                                     \
-            xs_api_submit_open(&s, rt, row, NULL, on, per_thread);                                \
-            if (s.queue)                                                                          \
-                xsched_priv_submit_begin(s.queue, XS_KEY_BYTES(sizeBytes), XS_SUBMIT_OUTSIDE, &s.ticket); \
-            else                                                                                  \
-                xs_api_captured_open(&s, 0);                                                      \
-            r = XS_REAL(symbol) args;                                                             \
-            xs_api_submit_close(&s, r);                                                           \
-            return r;                                                                             \
-        }                                                                                         \
-        if (kind != XS_HIP_MEMCPY_TO_HOST || xs_api_mode_now() != XS_SHIM_ACTIVE) {                \
-            if (XS_UNLIKELY(xs_api_intra())) /* if it waits, it waits all the same */              \
-                xs_api_lend_context(rt->hal);                                                     \
-            return XS_REAL(symbol) args;                                                          \
-        }                                                                                         \
-        xs_api_wait_open(&w, rt, ROW_##symbol, NULL, on, per_thread, true);                       \
-        r = XS_REAL(symbol) args;                                                                 \
-        if (w.queue)                                                                              \
-            xsched_priv_wait_end(w.queue, w.began, r == XS_HIP_SUCCESS);                          \
-        return r;                                                                                 \
-    } while (0)
-
-hipError_t xs_hand_hipMemcpy(const struct xs_api_runtime *rt, void *dst, const void *src, size_t sizeBytes, int kind)
-{
-    WAITING_COPY(hipMemcpy, kind, NULL, false, (dst, src, sizeBytes, kind));
-}
-
-hipError_t xs_hand_hipMemcpy_spt(const struct xs_api_runtime *rt, void *dst, const void *src, size_t sizeBytes,
-                                 int kind)
-{
-    WAITING_COPY(hipMemcpy_spt, kind, NULL, true, (dst, src, sizeBytes, kind));
-}
-
-hipError_t xs_hand_hipMemcpyWithStream(const struct xs_api_runtime *rt, void *dst, const void *src,
-                                       size_t sizeBytes, int kind, hipStream_t stream)
-{
-    WAITING_COPY(hipMemcpyWithStream, kind, stream, false, (dst, src, sizeBytes, kind, stream));
 }

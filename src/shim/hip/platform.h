@@ -118,6 +118,9 @@ static inline void xs_api_on_first(void (*fn)(void))
     xsched_priv_hip_on_first(fn);
 }
 
+/** A copy of the runtime is in use from now on. Logs one line in the process if it has functions that no row knows. Any
+ *  thread, without locks held. @param handle  of dlopen (newer_runtime.c) */
+void xs_api_library_found(void *handle);
 /** Takes the place of __hipRegisterFatBinary if the runtime lacks it. */
 void *xs_hip_registers_nowhere(void);
 /** The stream that this thread named in its last hipConfigureCall. */

@@ -25,6 +25,8 @@ void *xs_copy_new(void *handle)
 
     if (rt)
         xs_api_fill(rt, handle);
+    if (rt && !xs_shim_disabled)
+        xs_api_library_found(handle);
     return rt;
 }
 

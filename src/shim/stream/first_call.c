@@ -130,6 +130,8 @@ bool xs_api_start(const void *caller)
     publish(&rt, xs_callers_alone(handle));
     if (xs_shim_tracing)
         xs_trace_note(XS_API_NAME ": calls go to %s, which lacks %d of %d functions", path, lacking, ROW_COUNT);
+    if (!xs_shim_disabled)
+        xs_api_library_found(handle);
     xsched_priv_depth_add(-DEPTH_BINDING);
     return true;
 }

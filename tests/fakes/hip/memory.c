@@ -167,6 +167,96 @@ API hipMemcpyPeer(void *dst, int to, const void *src, int from, size_t n)
     return now(false, copy_op(dst, src, n));
 }
 
+/* Symbols and arrays are device memory like any other here, and an array has no gaps. */
+static hipError_t rows_now(bool per_thread, char *dst, size_t dpitch, const char *src, size_t spitch, size_t width, size_t height)
+{
+    hipError_t r = 0;
+
+    for (size_t y = 0; y < height && !r; y++)
+        r = command(NULL, per_thread, copy_op(dst + y * dpitch, src + y * spitch, width));
+    return fake_result(r ? r : fake_synchronize(NULL, per_thread));
+}
+
+API hipMemcpy2D(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, size_t height, int kind)
+{
+    (void)kind;
+    return rows_now(false, dst, dpitch, src, spitch, width, height);
+}
+
+API hipMemcpy2D_spt(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, size_t height, int kind)
+{
+    (void)kind;
+    return rows_now(true, dst, dpitch, src, spitch, width, height);
+}
+
+API hipMemcpy2DFromArray(void *dst, size_t dpitch, const void *src, size_t x, size_t y, size_t width, size_t height, int kind)
+{
+    (void)kind;
+    return rows_now(false, dst, dpitch, (const char *)src + y * width + x, width, width, height);
+}
+
+API hipMemcpy2DToArray(void *dst, size_t x, size_t y, const void *src, size_t spitch, size_t width, size_t height, int kind)
+{
+    (void)kind;
+    return rows_now(false, (char *)dst + y * width + x, width, src, spitch, width, height);
+}
+
+API hipMemcpy2DArrayToArray(void *dst, size_t to_x, size_t to_y, const void *src, size_t x, size_t y, size_t width,
+                            size_t height, int kind)
+{
+    (void)to_y, (void)y;
+    return hipMemcpy2D((char *)dst + to_x, width, (const char *)src + x, width, width, height, kind);
+}
+
+API hipMemcpy3D(const struct xs_hip_copy_3d *p)
+{
+    return rows_now(false, p->dst.ptr, p->dst.pitch, p->src.ptr, p->src.pitch, p->extent.width,
+                    p->extent.height * p->extent.depth);
+}
+
+API hipMemcpyFromArray(void *dst, const void *src, size_t x, size_t y, size_t n, int kind)
+{
+    (void)kind, (void)y;
+    return now(false, copy_op(dst, (const char *)src + x, n));
+}
+
+API hipMemcpyToArray(void *dst, size_t x, size_t y, const void *src, size_t n, int kind)
+{
+    (void)kind, (void)y;
+    return now(false, copy_op((char *)dst + x, src, n));
+}
+
+API hipMemcpyFromSymbol(void *dst, const void *symbol, size_t n, size_t at, int kind)
+{
+    (void)kind;
+    return now(false, copy_op(dst, (const char *)symbol + at, n));
+}
+
+API hipMemcpyToSymbol(const void *symbol, const void *src, size_t n, size_t at, int kind)
+{
+    (void)kind;
+    return now(false, copy_op((char *)(uintptr_t)symbol + at, src, n));
+}
+
+API hipMemcpyToSymbol_spt(const void *symbol, const void *src, size_t n, size_t at, int kind)
+{
+    (void)kind;
+    return now(true, copy_op((char *)(uintptr_t)symbol + at, src, n));
+}
+
+/* As hip_Memcpy2D is: each side has its place, its kind of memory, three pointers and a pitch. */
+API hipMemcpyParam2D(const void *copy)
+{
+    const size_t *w = copy;
+
+    return rows_now(false, (char *)(uintptr_t)w[11], w[13], (const char *)(uintptr_t)w[4], w[6], w[14], w[15]);
+}
+
+API hipDrvMemcpy2DUnaligned(const void *copy)
+{
+    return hipMemcpyParam2D(copy);
+}
+
 API hipMallocAsync(void **p, size_t n, hipStream_t s)
 {
     hipError_t r = hipMalloc(p, n);

@@ -4,6 +4,7 @@
 #include "internal.h"
 
 #include <dlfcn.h>
+#include <stdio.h>
 #include <string.h>
 
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
@@ -35,6 +36,12 @@ static hipError_t launch_990(int how)
     return how == 990 ? XS_HIP_SUCCESS : XS_HIP_INVALID_VALUE;
 }
 
+/* Which no symbol names, as in AMD's runtime. */
+static hipError_t file_read(void)
+{
+    return XS_HIP_NOT_SUPPORTED;
+}
+
 static const struct row {
     const char *symbol, *name;
     void *fn;
@@ -48,22 +55,32 @@ static const struct row {
 #include "shim/hip/hip_api.def"
     {"hipNewerThanUs", "hipNewerThanUs", (void *)hipNewerThanUs, 0}};
 
-/* As AMD's runtime does: it opens itself by its path, and asks dlsym. */
-static void *asked_of_itself(const char *symbol)
+/* As AMD's runtime does: it opens itself by its path, and asks dlsym, for the function of the thread's own stream first. */
+static void *asked_of_itself(const char *symbol, uint64_t flags)
 {
+    char per_thread[128];
     Dl_info self;
-    void *lib = dladdr((void *)launch_990, &self) ? dlopen(self.dli_fname, RTLD_LAZY) : NULL;
+    void *lib = dladdr((void *)launch_990, &self) ? dlopen(self.dli_fname, RTLD_LAZY) : NULL, *fn = NULL;
 
-    return lib ? dlsym(lib, symbol) : NULL;
+    snprintf(per_thread, sizeof(per_thread), "%s_spt", symbol);
+    if (lib && flags & XS_HIP_PROC_PER_THREAD)
+        fn = dlsym(lib, per_thread);
+    return lib && !fn ? dlsym(lib, symbol) : fn;
 }
 
 hipError_t hipGetProcAddress(const char *symbol, void **pfn, int version, uint64_t flags, int *status)
 {
     int want = flags & XS_HIP_PROC_PER_THREAD ? PTDS : LEGACY;
 
+    if (version >= 600 && version != 990)
+        symbol = strcmp(symbol, "hipGetDeviceProperties") == 0 ? "hipGetDevicePropertiesR0600"
+                 : strcmp(symbol, "hipChooseDevice") == 0      ? "hipChooseDeviceR0600"
+                                                               : symbol;
     *pfn = version == 990 && strcmp(symbol, "hipModuleLaunchKernel") == 0 ? (void *)launch_990 : NULL;
+    if (strcmp(symbol, "hipAmdFileRead") == 0)
+        *pfn = (void *)file_read;
     if (!*pfn && fake_hip_fault("asks_itself"))
-        *pfn = asked_of_itself(symbol);
+        *pfn = asked_of_itself(symbol, flags);
     for (size_t i = 0; i < sizeof(g_rows) / sizeof(g_rows[0]) && !*pfn; i++)
         if (strcmp(g_rows[i].name, symbol) == 0 && (!g_rows[i].streams || g_rows[i].streams == want))
             *pfn = g_rows[i].fn;
