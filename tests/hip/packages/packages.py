@@ -70,6 +70,8 @@ class Package:
         self.runtimes = {os.path.basename(r): r for r in runtimes}
         self.env = {k: v for k, v in os.environ.items() if not k.startswith(("XSCHED_", "XLOG_", "LD_"))}
         self.bad, self.functions, self.calls, self.checked = [], 0, 0, []
+        # so deep that no run path of a package leads out of it
+        self.site = os.path.join(top, *["python3"] * 8)
         self.nothing = os.path.join(top, "nothing.c")
         with open(self.nothing, "w", encoding="ascii") as f:
             f.write("")
@@ -99,7 +101,7 @@ class Package:
 
     def stub(self, obj):
         """-> path of the object, name of its runtime, folder of its libraries"""
-        out = os.path.join(self.top, "site", obj["name"])
+        out = os.path.join(self.site, obj["name"])
         needs = obj["needs"]
         runtime = next((n for n in needs if n.startswith("libamdhip64.so")), None)
         runtime = runtime or next((BRINGS[n] for n in needs if n in BRINGS), NEWEST)
@@ -109,6 +111,7 @@ class Package:
         os.makedirs(os.path.dirname(out), exist_ok=True)
         if self.by_run_path:
             folder = os.path.normpath(own[-1].replace("$ORIGIN", os.path.dirname(out)))
+            assert folder.startswith(self.top + os.sep), folder
         linked = self.libraries(needs, runtime, folder)
         names = [n for of_node in obj["nodes"].values() for n in of_node]
         with open(os.path.join(os.path.dirname(out), "references.h"), "w", encoding="ascii") as f:
@@ -148,7 +151,7 @@ class Package:
 
     def object(self, obj):
         for how, names in obj["asks"].items():
-            folder = os.path.join(self.top, "site", "_rocm_sdk_core", "lib")
+            folder = os.path.join(self.site, "_rocm_sdk_core", "lib")
             self.libraries([], NEWEST, folder)
             path = os.path.join(folder, "libamdhip64.so")
             if not os.path.exists(path):
@@ -167,7 +170,7 @@ class Package:
 
     def same(self, name, objects):
         """Whether the stubs have what the objects have, to scripts/hip_packages.py."""
-        stubs = parsed("\n".join(hip_packages.objects(os.path.join(self.top, "site"), name)))[2]
+        stubs = parsed("\n".join(hip_packages.objects(self.site, name)))[2]
         by_name = {o["name"]: o for o in stubs}
         self.bad += [f"{o['name']}: its stub is another: {by_name.get(o['name'])}" for o in objects
                      if o["nodes"] and by_name.get(o["name"]) != o]
