@@ -374,9 +374,9 @@ int xs_http_start(struct xs_line *line, int tcp_fd, int unix_fd, bool share_by_p
     h->deadlines = xs_deadlines_new();
     h->shares = xs_connections_new(share_by_pod);
     if (h->deadlines && h->shares)
+        h->events = xs_events_new(h->line, h->shares); /* first: the listeners' threads use it */
+    if (h->events)
         r = tcp_fd >= 0 ? start_tcp(h, tcp_fd) : 0;
-    if (r == 0)
-        h->events = xs_events_new(h->line, h->shares);
     if (r == 0 && unix_fd >= 0)
         r = start_unix(h, unix_fd);
     if (r < 0) {

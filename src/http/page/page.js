@@ -337,8 +337,10 @@ function showCharts(now, shares) {
     showLatencies(d);
 }
 
-const events = new EventSource("/events"), state = $("state");
-events.onmessage = event => {
+const state = $("state");
+let events;
+
+function show(event) {
     const now = JSON.parse(event.data), {shares, ofDevice} = rates(now);
     showSums(now);
     showDevices(now, ofDevice);
@@ -347,9 +349,19 @@ events.onmessage = event => {
     before = now;
     set(state, "version " + now.status.version);
     state.className = "";
-};
-events.onerror = () => {
-    set(state, "xserver does not answer");
-    state.className = "gone";
-    before = null;
-};
+}
+
+/* The browser connects again by itself when a connection ends, but not when the answer was an error. */
+function watch() {
+    events = new EventSource("/events");
+    events.onmessage = show;
+    events.onerror = () => {
+        set(state, "xserver does not answer");
+        state.className = "gone";
+        before = null;
+        if (events.readyState === EventSource.CLOSED)
+            setTimeout(watch, 3000);
+    };
+}
+
+watch();
