@@ -8,7 +8,7 @@ import unittest
 
 import browser
 from stage import Stage, until
-from test_page import GPU, NAME, events
+from test_page import GPU, MAX_WATCHERS, NAME, events
 
 
 class PageInBrowser(unittest.TestCase):
@@ -80,6 +80,15 @@ class PageInBrowser(unittest.TestCase):
         self.assertEqual(b.complaints, [])
         self.stage.server.terminate()
         b.wait_for("document.getElementById('state').className == 'gone'")
+
+    def test_asks_again_after_an_error(self):
+        """A browser ends a stream of events whose answer was an error."""
+        watchers = [self.stage.get("/events") for _ in range(MAX_WATCHERS)]
+        b = self.browser()
+        b.wait_for("document.getElementById('state').className == 'gone' && events.readyState == EventSource.CLOSED")
+        for w in watchers:
+            w.close()
+        b.wait_for("!!before")
 
     def test_charts(self):
         """They begin with what was before the page was opened, and a program keeps its colour."""
