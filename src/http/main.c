@@ -18,6 +18,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sysexits.h>
 #include <unistd.h>
@@ -162,6 +163,16 @@ static enum what_came wait_for(int signals, bool started)
     return info.ssi_signo == SIGHUP ? RELOAD : wait_for(signals, started);
 }
 
+/* Whatever this process is doing: a question of it may wait for the next xserver, which waits for its port. */
+static void end_with_xserver(void)
+{
+    struct pollfd in = {.fd = STDIN_FILENO};
+
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* of the thread that started this process, which lives as long as xserver */
+    if (poll(&in, 1, 0) > 0 && in.revents & POLLHUP)
+        _exit(EXIT_SUCCESS); /* it died before */
+}
+
 int main(int argc, char **argv)
 {
     struct http_arguments a = {.tcp = -1, .unix_ = -1};
@@ -179,6 +190,8 @@ int main(int argc, char **argv)
         argv[0] = name; /* without its folder in messages */
     xs_log_init();
     argp_parse(&k_argp, argc, argv, 0, NULL, &a);
+    if (a.started)
+        end_with_xserver();
     signal(SIGPIPE, SIG_IGN);
     signals = make_signals();
     line = xs_line_new(a.socket, true);
