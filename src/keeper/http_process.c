@@ -31,7 +31,7 @@
 #define AGAIN_MOST  32000
 #define LIVED_NS    (10 * XS_NS_PER_S)
 #define END_MS      1000   /* it has so long to end */
-#define TAKEN_TRIES 30u    /* the port may still be that of an xserver that was killed a moment ago */
+#define TAKEN_TRIES 100u   /* the port may still be that of an xserver that was killed a moment ago */
 #define TAKEN_US    10000u
 #define STACK_BYTES 65536u
 
