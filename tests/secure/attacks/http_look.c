@@ -14,6 +14,7 @@
 #define PROGRAMS    900
 #define CLIENTS     4
 #define QUEUES      6000u /* of each of these */
+#define WAIT_MS     (scene_is_strict() ? 2000 : 8000) /* other tests, on two cores, make half a second three */
 
 /* @return a connection that asked, or -1 */
 static int ask(const struct scene *s, int which)
@@ -93,5 +94,5 @@ int main(void)
     bad = scene_end(&s, "http_look", 1, 50);
     printf("http_look: another user %s, within %d ms; the attacker %s\n", other ? "is NOT ANSWERED" : "is answered",
            (int)s.shared->notes[2], s.shared->notes[3] ? "has to wait" : "NEVER has to wait");
-    return bad || other || s.shared->notes[2] > 2000 || !s.shared->notes[1] || !s.shared->notes[3];
+    return bad || other || s.shared->notes[2] > WAIT_MS || !s.shared->notes[1] || !s.shared->notes[3];
 }

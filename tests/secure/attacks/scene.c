@@ -182,7 +182,7 @@ static pid_t start(struct scene *s, unsigned uid, void (*run)(struct scene *s))
     return pid;
 }
 
-static bool is_strict(void)
+bool scene_is_strict(void)
 {
     const char *strict = getenv("XSCHED_ATTACK_STRICT");
 
@@ -205,7 +205,7 @@ void scene_begin_with(struct scene *s, const char *option)
         exit(77);
     }
     s->shared = mmap(NULL, sizeof(*s->shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (is_strict())
+    if (scene_is_strict())
         args[n++] = "--spin-cpu=0";
     if (option)
         args[n++] = option;
@@ -318,7 +318,7 @@ int scene_end(struct scene *s, const char *name, unsigned seconds, double bound_
            status ? ", the victim FAILED" : server ? ", xserver FAILED" : bad ? ", too long" : "");
     printf("%s: 99 of 100 waits took less than %.3f ms, xserver used %.1f %% of a core, its main loop %.1f %%\n", name,
            most / 1e6, cpu, loop);
-    if (is_strict())
+    if (scene_is_strict())
         bad |= most > 0.5e6 || loop > 10;
     if (bad)
         puts(log);

@@ -85,4 +85,7 @@ void scene_delay(int fd);
 /** The head of a message of a kind that this xserver does not know. */
 struct xs_wire_head scene_unknown(void);
 
+/** @return whether this run has a quiet machine of many cores (XSCHED_ATTACK_STRICT=1) */
+bool scene_is_strict(void);
+
 #endif
