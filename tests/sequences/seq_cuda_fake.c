@@ -125,6 +125,8 @@ static void ask(struct seq_slot *s)
     CUcontext context = NULL, other = NULL;
     int number = 0, active = 0;
     unsigned char uuid[16] = {0};
+    const char *said = NULL;
+    char text[64] = "";
     unsigned long long id = 0;
     unsigned flags = 0;
 
@@ -154,6 +156,9 @@ static void ask(struct seq_slot *s)
         break;
     case 6:
         CALL(cuDriverGetVersion, (int *), &number);
+        CALL(cuDeviceGetName, (char *, int, int), text, (int)sizeof(text), (int)seq_chance(2));
+        CALL(cuGetErrorName, (int, const char **), (int)seq_chance(2), &said);
+        CALL(cuGetErrorString, (int, const char **), (int)seq_chance(2), &said);
         break;
     case 7:
         CALL(cuDevicePrimaryCtxGetState, (int, unsigned *, int *), (int)seq_chance(2), &flags, &active);
@@ -168,6 +173,9 @@ static void ask(struct seq_slot *s)
     seq_note(&number, sizeof(number));
     seq_note(&flags, sizeof(flags));
     seq_note(&active, sizeof(active));
+    seq_note(text, sizeof(text));
+    if (said)
+        seq_note(said, strlen(said));
 }
 
 static void memory_operations(struct seq_slot *s)

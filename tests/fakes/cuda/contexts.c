@@ -31,7 +31,7 @@ API cuInit(unsigned flags)
 {
     const char *error = getenv("FAKE_MPS_ERROR");
 
-    (void)flags;
+    FAKE_RECORD("", 0, flags);
     if (error && fake_mps())
         return atoi(error);
     if (fake_visible(NULL) == 0)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cuGetProcAddress. */
+#include <stdio.h>
 #include <string.h>
 
 #include "internal.h"
@@ -27,11 +28,13 @@ static CUresult find(const char *name, void **fn, int version, uint64_t flags, i
 
 API cuGetProcAddress_v2(const char *name, void **fn, int version, uint64_t flags, int *status)
 {
+    FAKE_RECORD(name, version, flags);
     return find(name, fn, version, flags, status);
 }
 
 API cuGetProcAddress(const char *name, void **fn, int version, uint64_t flags)
 {
+    FAKE_RECORD(name, version, flags);
     find(name, fn, version, flags, NULL);
     return *fn ? 0 : XS_CU_NOT_FOUND; /* as documented: it has no other way to say it */
 }
@@ -40,4 +43,24 @@ API cuGetProcAddress(const char *name, void **fn, int version, uint64_t flags)
 API cuNewerThanUs(int x)
 {
     return x + 1;
+}
+
+/* ---- what programs print ---- */
+
+API cuDeviceGetName(char *ret, int size, CUdevice d)
+{
+    snprintf(ret, (size_t)size, "Fake %d", d);
+    return 0;
+}
+
+API cuGetErrorName(CUresult error, const char **ret)
+{
+    *ret = error ? "CUDA_ERROR_OF_THE_FAKE" : "CUDA_SUCCESS";
+    return 0;
+}
+
+API cuGetErrorString(CUresult error, const char **ret)
+{
+    *ret = error ? "an error of the fake" : "no error";
+    return 0;
 }

@@ -11,6 +11,10 @@
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
 #define API __attribute__((visibility("default"))) CUresult
 
+/* record.c */
+void fake_record(const char *function, const char *name, int version, uint64_t flags, const void *caller);
+#define FAKE_RECORD(name, version, flags) fake_record(__func__, name, version, flags, __builtin_return_address(0))
+
 #define DEVICES             2
 #define MULTIPROCESSORS     132u
 #define INVALID_CONTEXT     201
