@@ -22,8 +22,7 @@
 struct xs_line {
     char path[XS_SOCKET_PATH_BYTES];
     bool for_other;
-    bool (*is_stopped)(void *ctx);
-    void *ctx;
+    bool (*is_stopped)(const char *server_socket); /* NULL: nobody looks */
     /* Lock: connections to xserver that no question uses. A thread that asks holds it for a few stores. */
     pthread_mutex_t lock;
     unsigned n;
@@ -74,10 +73,9 @@ static void keep(struct xs_line *line, int fd)
     xs_fd_close(&fd);
 }
 
-void xs_line_watch(struct xs_line *line, bool (*is_stopped)(void *ctx), void *ctx)
+void xs_line_watch(struct xs_line *line, bool (*is_stopped)(const char *server_socket))
 {
     line->is_stopped = is_stopped;
-    line->ctx = ctx;
 }
 
 static int wait_for(const struct xs_line *line, int fd, short events, uint64_t until_ns)
@@ -90,7 +88,7 @@ static int wait_for(const struct xs_line *line, int fd, short events, uint64_t u
 
         if (poll(&p, 1, (int)(ns / XS_NS_PER_MS) + 1) > 0)
             return 0;
-        if (line->is_stopped && line->is_stopped(line->ctx))
+        if (line->is_stopped && line->is_stopped(line->path))
             return -EHOSTDOWN;
         now_ns = xs_now_ns();
     }

@@ -16,7 +16,7 @@ void xs_line_free(struct xs_line *line);
 
 /** From now on, while a question waits for its answer, the function says once a second whether xserver is
  *  stopped. */
-void xs_line_watch(struct xs_line *line, bool (*is_stopped)(void *ctx), void *ctx);
+void xs_line_watch(struct xs_line *line, bool (*is_stopped)(const char *server_socket));
 /** Asks and waits. On success the answer is in r, which the caller frees; on failure r is gone.
  *  @return 0, -ETIMEDOUT, -EHOSTDOWN (it is stopped), -ENOMEM, -EBADMSG (something else than xserver is there), or
  *          another -errno: nobody is there, or it is ending */

@@ -109,9 +109,8 @@ static int make_body(long status, json_t *json, struct xs_text *text, struct xs_
     return 0;
 }
 
-static bool is_stopped(void *ctx)
+static bool is_stopped(const char *server_socket)
 {
-    const char *server_socket = ctx;
     pid_t pid = 0;
 
     return xs_place_probe(server_socket, &pid, NULL) == 0 && xs_process_is_stopped(pid);
@@ -127,7 +126,7 @@ static int exchange(const char *server_socket, struct xs_request *r, uint64_t ti
         xs_request_free(r);
         return -ENOMEM;
     }
-    xs_line_watch(line, is_stopped, (void *)(uintptr_t)server_socket);
+    xs_line_watch(line, is_stopped);
     err = xs_line_ask(line, r, timeout_ns);
     xs_line_free(line);
     return err;
@@ -176,7 +175,7 @@ int xs_socket_ask(const char *server_socket, const char *method, const char *pat
         return make_body(err, xs_json_error(error), &text, ret);
     if (err < 0)
         return err;
-    if (is_stopped((void *)(uintptr_t)server_socket)) { /* the kernel takes connections for it, and it would not answer */
+    if (is_stopped(server_socket)) { /* the kernel takes connections for it, and it would not answer */
         xs_request_free(r);
         return -EHOSTDOWN;
     }
@@ -251,7 +250,7 @@ uint16_t xs_socket_http_port(const char *server_socket)
     struct xs_request *r = xs_request_new(XS_REQ_STATUS);
     uint16_t port;
 
-    if (r && is_stopped((void *)(uintptr_t)server_socket)) {
+    if (r && is_stopped(server_socket)) {
         xs_request_free(r);
         return 0;
     }

@@ -507,9 +507,12 @@ static void wrong_subscriptions(void **state)
     close(fd);
 }
 
-static bool count_to_two(void *ctx)
+static unsigned g_looks;
+
+static bool at_the_second_look(const char *server_socket)
 {
-    return ++*(unsigned *)ctx == 2;
+    assert_string_equal(server_socket, g_inside.socket.path);
+    return ++g_looks == 2;
 }
 
 /* An xserver that is stopped while a question waits for its answer: who asks looks once a second. */
@@ -517,13 +520,12 @@ static void a_wait_ends_where_xserver_is_stopped(void **state)
 {
     struct xs_line *line = xs_line_new(g_inside.socket.path, false);
     uint64_t began = xs_now_ns();
-    unsigned looks = 0;
 
     (void)state;
     assert_non_null(line);
-    xs_line_watch(line, count_to_two, &looks);
+    xs_line_watch(line, at_the_second_look);
     assert_int_equal(xs_line_ask(line, xs_request_new(XS_REQ_STATUS), 60 * XS_NS_PER_S), -EHOSTDOWN);
-    assert_int_equal(looks, 2);
+    assert_int_equal(g_looks, 2);
     assert_true(xs_now_ns() - began >= 2 * XS_NS_PER_S);
     xs_line_free(line);
 }
