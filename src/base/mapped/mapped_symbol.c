@@ -12,12 +12,9 @@ struct symbols {
     const uint32_t *sysv;         /* DT_HASH; NULL: none */
 };
 
-/* glibc relocates these addresses in place, musl leaves the offsets. */
 static const void *at(const struct xs_mapped *o, const ElfW(Dyn) *d)
 {
-    uintptr_t p = d->d_un.d_ptr;
-
-    return (const void *)(o->as_in_file || p < o->base ? o->base + p : p);
+    return o->as_in_file ? (const void *)(o->base + d->d_un.d_ptr) : xs_mapped_at(o->base, d);
 }
 
 static bool symbols_of(const struct xs_mapped *o, struct symbols *ret)

@@ -13,6 +13,12 @@ struct xs_mapped {
     bool as_in_file;              /* the dynamic linker did not touch it: the kernel's object */
 };
 
+/** What an entry of the dynamic section points to. glibc relocates these addresses in place, musl leaves the offsets. */
+static inline const void *xs_mapped_at(ElfW(Addr) base, const ElfW(Dyn) *d)
+{
+    return (const void *)(d->d_un.d_ptr < base ? base + d->d_un.d_ptr : d->d_un.d_ptr);
+}
+
 /** Ignores the versions of symbols. @return NULL: the object does not define the name */
 void *xs_mapped_symbol(const struct xs_mapped *o, const char *name);
 

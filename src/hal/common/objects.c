@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "hal/common/objects.h"
 
+#include "base/mapped/mapped_symbol.h"
 #include "base/str.h"
 #include "hal/common/mapped.h"
 #include "hal/common/note.h"
@@ -72,7 +73,6 @@ bool xs_object_name_fits(const char *name, const char *stem)
     return strncmp(name, ".so", 3) == 0 && (name[3] == 0 || name[3] == '.');
 }
 
-/* glibc relocates the address of the string table in place, musl leaves the offset. */
 bool xs_mapped_dynamic(const struct dl_phdr_info *info, const ElfW(Dyn) **ret_dynamic, const char **ret_strings)
 {
     const ElfW(Dyn) *dyn = NULL;
@@ -84,8 +84,7 @@ bool xs_mapped_dynamic(const struct dl_phdr_info *info, const ElfW(Dyn) **ret_dy
         if (d->d_tag != DT_STRTAB)
             continue;
         *ret_dynamic = dyn;
-        *ret_strings = (const char *)(d->d_un.d_ptr < info->dlpi_addr ? info->dlpi_addr + d->d_un.d_ptr
-                                                                     : d->d_un.d_ptr);
+        *ret_strings = xs_mapped_at(info->dlpi_addr, d);
         return true;
     }
     return false;

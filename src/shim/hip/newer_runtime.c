@@ -5,6 +5,7 @@
 #include "shim/stream/stream_table.h"
 
 #include "base/log.h"
+#include "base/mapped/mapped_symbol.h"
 
 #include <dlfcn.h>
 #include <link.h>
@@ -45,12 +46,10 @@ static int newest_node(const struct link_map *map)
     int newest = 0;
 
     for (const ElfW(Dyn) *d = map->l_ld; d && d->d_tag != DT_NULL; d++) {
-        uintptr_t at = d->d_un.d_ptr < map->l_addr ? map->l_addr + d->d_un.d_ptr : d->d_un.d_ptr; /* some are moved already */
-
         if (d->d_tag == DT_VERDEF)
-            def = (const ElfW(Verdef) *)at;
+            def = xs_mapped_at(map->l_addr, d);
         else if (d->d_tag == DT_STRTAB)
-            strings = (const char *)at;
+            strings = xs_mapped_at(map->l_addr, d);
     }
     while (def && strings) {
         const ElfW(Verdaux) *name = (const ElfW(Verdaux) *)((const char *)def + def->vd_aux);
