@@ -141,9 +141,8 @@ static int make_signals(void)
     return signalfd(-1, &set, SFD_CLOEXEC);
 }
 
-enum what_came { END, RELOAD, XSERVER_IS_GONE };
-
-static enum what_came wait_for(int signals, bool started)
+/* @return whether to read the settings again; else to end */
+static bool wait_for_reload(int signals, bool started)
 {
     struct pollfd in[2] = {{.fd = signals, .events = POLLIN}, {.fd = started ? STDIN_FILENO : -1, .events = POLLIN}};
     struct signalfd_siginfo info;
@@ -151,19 +150,17 @@ static enum what_came wait_for(int signals, bool started)
 
     while (poll(in, 2, -1) < 0)
         if (errno != EINTR)
-            return END;
-    if (in[1].revents) {
-        if (read(STDIN_FILENO, &order, 1) != 1)
-            return XSERVER_IS_GONE;
-        return order == 'r' ? RELOAD : END;
-    }
+            return false;
+    if (in[1].revents)
+        return read(STDIN_FILENO, &order, 1) == 1 && order == 'r';
     /* a terminal sends its signals to xserver as well, which then ends this process */
     if (read(signals, &info, sizeof(info)) != sizeof(info) || info.ssi_signo == SIGTERM || !started)
-        return info.ssi_signo == SIGHUP ? RELOAD : END;
-    return info.ssi_signo == SIGHUP ? RELOAD : wait_for(signals, started);
+        return info.ssi_signo == SIGHUP;
+    return info.ssi_signo == SIGHUP || wait_for_reload(signals, started);
 }
 
-/* Whatever this process is doing: a question of it may wait for the next xserver, which waits for its port. */
+/* At once, since the next xserver may wait for the port. And whatever this process is doing: its question may be at that
+ * xserver already. */
 static void end_with_xserver(void)
 {
     struct pollfd in = {.fd = STDIN_FILENO};
@@ -179,7 +176,6 @@ int main(int argc, char **argv)
     struct xs_settings_record settings;
     struct xs_http *http = NULL;
     struct xs_line *line;
-    enum what_came came;
     char name[] = "xsched-http";
     int signals;
 
@@ -202,14 +198,12 @@ int main(int argc, char **argv)
         XS_ERRO("cannot answer HTTP");
         return EXIT_FAILURE;
     }
-    while ((came = wait_for(signals, a.started)) == RELOAD) {
+    while (wait_for_reload(signals, a.started)) {
         if (!a.started) /* xserver has the same order, and may not have read its file yet */
             usleep(RELOAD_US);
         if (get_settings(line, SETTINGS_NS, &settings))
             take_settings(&settings);
     }
-    if (came == XSERVER_IS_GONE)
-        _exit(EXIT_SUCCESS); /* another one may want the port at once */
     xs_http_stop(http);
     xs_line_free(line);
     xs_subuids_unload();
