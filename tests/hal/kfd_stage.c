@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include <cmocka.h>
 
@@ -52,20 +51,6 @@ static void changed(void)
     __atomic_fetch_add(&kfd_told, 1, __ATOMIC_RELAXED);
 }
 
-static void put(const char *node, const char *name, const char *text)
-{
-    char path[160];
-    FILE *f;
-
-    snprintf(path, sizeof(path), "%s/%s", g_folder, node);
-    mkdir(path, 0700);
-    snprintf(path, sizeof(path), "%s/%s/%s", g_folder, node, name);
-    f = fopen(path, "w");
-    assert_non_null(f);
-    fputs(text, f);
-    fclose(f);
-}
-
 int kfd_start(void **state)
 {
     (void)state;
@@ -74,16 +59,17 @@ int kfd_start(void **state)
 
         strcpy(g_folder, "/tmp/xs-kfd-XXXXXX");
         assert_non_null(mkdtemp(g_folder));
-        put("0", "gpu_id", "0\n");
-        put("0", "properties", "cpu_cores_count 8\n");
+        fake_kfd_put(g_folder, "0", "gpu_id", "0\n");
+        fake_kfd_put(g_folder, "0", "properties", "cpu_cores_count 8\n");
         snprintf(id, sizeof(id), "%u\n", FAKE_KFD_GPU_ID(0));
-        put("1", "gpu_id", id);
-        put("1", "properties",
-            "simd_count 1216\nsimd_arrays_per_engine 1\narray_count 32\nsimd_per_cu 4\ngfx_target_version 90402\n"
-            "location_id 49920\ndomain 0\nmax_waves 32\nnum_xcc 8\n");
+        fake_kfd_put(g_folder, "1", "gpu_id", id);
+        fake_kfd_put(g_folder, "1", "properties",
+                     "simd_count 1216\nsimd_arrays_per_engine 1\narray_count 32\nsimd_per_cu 4\ngfx_target_version 90402\n"
+                     "location_id 49920\ndomain 0\nmax_waves 32\nnum_xcc 8\n");
         snprintf(id, sizeof(id), "%u\n", FAKE_KFD_GPU_ID(1));
-        put("2", "gpu_id", id);
-        put("2", "properties", "location_id 536920832\ndomain 1\n"); /* part 2 of a divided device at 0x00c3:00 */
+        fake_kfd_put(g_folder, "2", "gpu_id", id);
+        /* part 2 of a divided device at 0x00c3:00 */
+        fake_kfd_put(g_folder, "2", "properties", "location_id 536920832\ndomain 1\n");
     }
     fake_kfd_reset();
     fake_kfd_open(KFD_FILE);

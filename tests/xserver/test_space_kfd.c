@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -50,20 +49,6 @@ struct scene {
 
 static char g_folder[64];
 
-static void put(const char *node, const char *name, const char *text)
-{
-    char path[160];
-    FILE *f;
-
-    snprintf(path, sizeof(path), "%s/%s", g_folder, node);
-    mkdir(path, 0700);
-    snprintf(path, sizeof(path), "%s/%s/%s", g_folder, node, name);
-    f = fopen(path, "w");
-    assert_non_null(f);
-    fputs(text, f);
-    fclose(f);
-}
-
 static void begin_driver(void)
 {
     char text[512];
@@ -73,9 +58,9 @@ static void begin_driver(void)
     fake_kfd_reset();
     fake_kfd_open(KFD);
     snprintf(text, sizeof(text), "%u\n", FAKE_KFD_GPU_ID(0));
-    put("0", "gpu_id", text);
+    fake_kfd_put(g_folder, "0", "gpu_id", text);
     fake_kfd_properties(ADDRESS, text, sizeof(text));
-    put("0", "properties", text);
+    fake_kfd_put(g_folder, "0", "properties", text);
     xs_kfd_reset(g_folder);
     xs_kfd_set_ioctl(fake_kfd_ioctl);
 }

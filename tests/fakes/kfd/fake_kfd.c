@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -324,6 +325,19 @@ void fake_kfd_open(int fd)
     fake_kfd_shape();
     if (fd >= 0 && fd < FDS)
         g.opened[fd] = getpid();
+}
+
+void fake_kfd_put(const char *folder, const char *node, const char *name, const char *text)
+{
+    char path[160];
+    FILE *f;
+
+    snprintf(path, sizeof(path), "%s/%s", folder, node);
+    mkdir(path, 0700);
+    snprintf(path, sizeof(path), "%s/%s/%s", folder, node, name);
+    f = fopen(path, "w");
+    if (!f || fputs(text, f) < 0 || fclose(f) != 0)
+        abort();
 }
 
 void fake_kfd_reset(void)

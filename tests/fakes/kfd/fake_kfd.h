@@ -27,6 +27,8 @@ int fake_kfd_ioctl(int fd, unsigned long request, void *arg);
 /** The pid is the one that opened it: others get EBADF. */
 void fake_kfd_open(int fd);
 void fake_kfd_reset(void);
+/** Writes a file of a node into a folder that stands for the driver's topology. Ends the test where it cannot. */
+void fake_kfd_put(const char *folder, const char *node, const char *name, const char *text);
 void fake_kfd_set_fault(const char *fault);
 /** Called inside each request, before it acts. */
 void fake_kfd_set_hook(void (*hook)(unsigned long request, void *arg));
