@@ -68,33 +68,12 @@ __asm__(".text\n.globl ways_dlopen_entry\n.type ways_dlopen_entry, @function\n"
         "    mov ways_real_dlopen@GOTPCREL(%rip), %rax\n    mov (%rax), %rax\n"
         "    jmp *%rax\n");
 
-/* The object that an address is in: of the program's namespace, where dladdr of ours does not look. */
-static const char *object_at(const void *address, char *ret, size_t size)
-{
-    FILE *maps = fopen("/proc/self/maps", "re");
-    char line[1024];
-    unsigned long from, to;
-    int at;
-
-    ret[0] = '\0';
-    while (maps && fgets(line, sizeof(line), maps))
-        if (sscanf(line, "%lx-%lx %*s %*s %*s %*s %n", &from, &to, &at) == 2 &&
-            (uintptr_t)address >= from && (uintptr_t)address < to) {
-            line[strcspn(line, "\n")] = '\0';
-            snprintf(ret, size, "%s", line + at);
-            break;
-        }
-    if (maps)
-        fclose(maps);
-    return ret;
-}
-
 void ways_note_dlopen(const char *name, int flags, void *caller)
 {
-    char object[1024];
+    Dl_info at; /* of any namespace */
 
-    if (is_gpu_library(name))
-        note("dlopen", name, flags, object_at(caller, object, sizeof(object)));
+    if (is_gpu_library(name) && dladdr(caller, &at))
+        note("dlopen", name, flags, at.dli_fname);
 }
 
 EXPORT unsigned la_version(unsigned version)

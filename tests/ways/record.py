@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """How GPU packages of others come to NVIDIA's driver, and whether all of it goes through the shim:
-record.py BUILD FOLDER [NAME...]
+record.py [--into=TABLE] BUILD FOLDER [NAME...]
 record.py --page
 
 Installs each package of packages.txt (or those with these NAMEs) into a virtual environment under FOLDER and has it come to the
-driver twice, on the fake driver of BUILD: by itself and under `xsched run`. packages.tsv gets a row for each package; the rows of others
-stay as they were. Needs a network, and up to 15 GB in FOLDER. KEEP=1 leaves the environments. --page writes the rows into
+driver twice, on the fake driver of BUILD: by itself and under `xsched run`. TABLE (packages.tsv beside this file) gets a row for each
+package; the rows of others stay as they were. Needs a network, and up to 15 GB in FOLDER. KEEP=1 leaves the environments. --page writes the rows into
 docs/explanation/ways.md.
 
-That the program goes on to the end does not matter: the fake computes nothing. What counts is what it asked for. A way past the
-shim: an object other than ours got functions of the driver's own library by dlsym or by cuGetProcAddress.
+The fake computes nothing, so that most programs end early. What they ask for before that counts. A way past the shim: an object
+other than ours got functions of the driver's own library, by dlsym, by cuGetProcAddress or since it is linked with them.
 Exit status: 0, 1 where a package has such a way or ends otherwise than by itself, 77 where nothing could be installed."""
 import collections
 import csv
@@ -125,11 +125,17 @@ class Records:
         return "; ".join(found)
 
     def asks(self):
-        """Whether it goes further than to look functions up."""
+        """How far it comes: the furthest of these."""
         called = {function for _, function, *_ in self.fake}
-        return "launches" if any(f.startswith("cuLaunch") for f in called) else "cuInit" if "cuInit" in called else "looks up" \
-            if called or any(w in ("dlsym", "bound") and n.startswith("cu") for _, w, n, *_ in self.audit) else "maps" \
-            if any(w in ("search", "dlopen") and "libcuda" in n for _, w, n, *_ in self.audit) else "nothing of CUDA"
+        if any(f.startswith("cuLaunch") for f in called):
+            return "launches"
+        if "cuInit" in called:
+            return "cuInit"
+        if self.processes():
+            return "looks up"
+        if any(what in ("search", "dlopen") and "libcuda" in name for _, what, name, *_ in self.audit):
+            return "maps"
+        return "nothing of CUDA"
 
     def runtime(self):
         shared = sorted({os.path.basename(name) for _, what, name, *_ in self.audit if what == "mapped" and "cudart" in name})
@@ -195,7 +201,7 @@ def with_table(text, rows):
         opens = row["opens"].replace("|", ", ") or "-"
         lines.append(f"| {row['package']} {row['version']} | {opens} | {what} | {row['runtime'] or '-'} | {row['shim']} |")
     begin, end = "<!-- packages -->\n", "<!-- end of packages -->"
-    return text[:text.index(begin) + len(begin)] + "\n".join(lines).replace("RTLD_", "") + "\n" + text[text.index(end):]
+    return text[:text.index(begin) + len(begin)] + "\n".join(lines) + "\n" + text[text.index(end):]
 
 
 def write_page():
@@ -209,6 +215,7 @@ def main():
     if sys.argv[1:] == ["--page"]:
         write_page()
         return
+    table = sys.argv.pop(1)[len("--into="):] if sys.argv[1:] and sys.argv[1].startswith("--into=") else TABLE
     if len(sys.argv) < 3:
         sys.exit(__doc__)
     build, root = (os.path.abspath(a) for a in sys.argv[1:3])
@@ -218,7 +225,7 @@ def main():
     if unknown:
         sys.exit("packages.txt does not have " + ", ".join(sorted(unknown)))
     audit = os.path.join(build, "tests", "ways", "libways_audit.so")
-    rows, bad, ran = read_table(TABLE), [], 0
+    rows, bad, ran = read_table(table), [], 0
     folders = [folder for name, folder, *_ in listed if not wanted or name in wanted]
     for i, (name, at, specs, program) in enumerate([p for p in listed if not wanted or p[0] in wanted]):
         folder = os.path.join(root, at)
@@ -232,7 +239,7 @@ def main():
         except NotRun as e:
             row.update({field: "" for field in FIELDS[3:]}, shim=f"not run: {e}")
         rows[name] = row
-        write_table(TABLE, rows, [n for n, *_ in listed])
+        write_table(table, rows, [n for n, *_ in listed])
         print("    " + "\t".join(str(row[field]) for field in FIELDS[1:]), flush=True)
         if not os.environ.get("KEEP") and at not in folders[i + 1:]:
             shutil.rmtree(folder, ignore_errors=True)
