@@ -27,8 +27,8 @@ struct xs_close_worker *xs_close_worker_new(int event_fd);
 void xs_close_worker_free(struct xs_close_worker *e);
 
 /** Closes *fd, which came from a program of that user, or is a connection of his; *fd is -1 then. Main loop only.
- *  e: NULL: closes at once. Where the user is behind, or there are no threads left, it closes here, in some microseconds
- *  at most. */
+ *  A thread of e closes it. The caller's thread does so where e is NULL; also, within some microseconds, where the user is
+ *  behind or no thread is left. */
 void xs_close_worker_close(struct xs_close_worker *e, uint32_t uid, int *fd);
 /** The same for a descriptor that came in a message. Closing it here could wait for ever, so only a
  *  thread closes it. */

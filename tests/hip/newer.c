@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Under a runtime that is newer than the table: what hipGetProcAddress gives for a known name, and is no function of the
- * table, is the runtime's own; as a command it takes the process to level 1. What it answers otherwise is the shim's. */
+/* Under a runtime that is newer than the table. hipGetProcAddress gives the shim's function where the table has it. Else it gives
+ * the runtime's own; where that launches work, the process goes to level 1. */
 #include <stdint.h>
 
 #include "../stream/begin.h"

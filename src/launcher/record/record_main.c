@@ -307,7 +307,7 @@ static bool look_without(struct recording *s)
     return look(s);
 }
 
-/* What the feed has brought meanwhile, or else what the server answers. @return as look() */
+/* Takes what the feed has brought. Asks the server where there is no feed. @return as look() */
 static bool look_at_feed(struct recording *s)
 {
     bool more;
